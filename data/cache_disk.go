@@ -161,7 +161,7 @@ func parseCacheHeader(b []byte) (e cacheEntry, err error) {
 	n := len(cacheMagic)
 	if string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4],
 		castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
-		return e, fmt.Errorf("%w: its head is no head of an entry", errDamaged)
+		return e, fmt.Errorf("%w: its head is not a head of an entry", errDamaged)
 	}
 	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])
 	if w == 0 || h == 0 || uint64(w)*uint64(h) > 1<<40 {

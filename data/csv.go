@@ -264,7 +264,7 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 	return at, err
 }
 
-const notUTF8 = "it is no UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"
+const notUTF8 = "it is not UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"
 
 // add takes row number n.
 func (b *tableBuilder) add(row []string, at columns, n int) error {

@@ -235,12 +235,12 @@ const (
 	CSVID      = "image_id"
 )
 
-// ErrNoFiles says that images are no files of their own, such as parts of shards.
-var ErrNoFiles = errors.New("data: its images are no files of their own, which a table could name")
+// ErrNoFiles says that images are not files of their own, such as parts of shards.
+var ErrNoFiles = errors.New("data: its images are not files of their own, which a table could name")
 
 // WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for
 // each caption, with paths that start from root where they lie below it. Images without a caption have none. It returns
-// the images that were written. Of a data set whose images are no files of their own the error is ErrNoFiles.
+// the images that were written. Of a data set whose images are not files of their own the error is ErrNoFiles.
 func WriteCSV(w io.Writer, ds Dataset, root string, keep func(i int) bool) (images int, err error) {
 	f, ok := ds.(pathed)
 	if p, is := ds.(*Parquet); is {

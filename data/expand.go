@@ -9,19 +9,20 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // maxExpanded is the largest number of files that a range may name.
 const maxExpanded = 1_000_000
 
-// Expand returns the files that names stand for, below root unless absolute. {000..099} is each
+// Expand returns the files that the given names stand for, below root unless absolute. {000..099} is each
 // number with the zeros of its first one, {a,b} each of the words; *, ? and [ ] match files that are
 // there, in the order of their names. A pattern that matches nothing is fs.ErrNotExist. Nothing is
 // looked up for other names, and a name that contains such characters and is that of a file
 // is that file.
-func Expand(root string, names []string) ([]string, error) {
+func Expand(root string, given []string) ([]string, error) {
 	var list []string
-	for _, name := range names {
+	for _, name := range given {
 		path := names.Under(root, name)
 		if isFile(path) == nil {
 			list = append(list, path)
@@ -68,7 +69,7 @@ func braces(s string) ([]string, error) {
 		a, err1 := strconv.ParseUint(first, 10, 32)
 		b, err2 := strconv.ParseUint(last, 10, 32)
 		if err1 != nil || err2 != nil || b < a || b-a >= maxExpanded {
-			return nil, fmt.Errorf("{%s} is no range of at most %d rising numbers", inner, maxExpanded)
+			return nil, fmt.Errorf("{%s} is not a range of at most %d rising numbers", inner, maxExpanded)
 		}
 		words = words[:0]
 		for n := a; n <= b; n++ {

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // flickr is a folder of real photos beside the repository; tests that need it
@@ -56,10 +56,7 @@ func TestFlickr(t *testing.T) {
 	}
 	l := newLoader(t, tr, LoaderConfig{BatchSize: 32})
 	for range 3 {
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		l.Recycle(b)
 	}
 	if bad, _, ex := l.Bad(); bad != 0 {
@@ -74,10 +71,7 @@ func BenchmarkFlickrLoader128(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 128, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: &Texts{Tokenizer: tok, Tokens: 25}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	tr := trainOf(b, ds, TrainConfig{Seed: 1, Transform: transform.Train{Size: 128, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: &Texts{Tokenizer: tok, Tokens: 25}})
 	l, err := NewLoader(tr, LoaderConfig{BatchSize: 32, Columns: oneView(tr), Workers: 1})
 	if err != nil {
 		b.Fatal(err)
@@ -85,10 +79,7 @@ func BenchmarkFlickrLoader128(b *testing.B) {
 	defer l.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		batch, err := l.Next(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
+		batch := nextOf(b, l)
 		l.Recycle(batch)
 	}
 	b.ReportMetric(32*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
@@ -97,10 +88,7 @@ func BenchmarkFlickrLoader128(b *testing.B) {
 // listed reads a list of {"image", "caption"} in a folder, one caption or several, as images with the ids 0, 1, ...
 func listed(t testing.TB, dir, file string) *Files {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, filepath.Join(dir, file))
 	var list []struct {
 		Image   string
 		Caption any

@@ -18,7 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/normalform"
 )
 
-// AllImages in the place of a split is all images of a folder of classes that is not divided.
+// AllImages instead of a split is all images of a folder of classes that is not divided.
 const AllImages = "all"
 
 // splits are the splits of a data set, which a folder of classes may have as folders.

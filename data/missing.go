@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/internal/names"
 )
 
-// MissingError says that files of images are not there, or are no files.
+// MissingError says that files of images are not there, or are not files.
 type MissingError struct {
 	Count, Of int
 	Examples  []error // the first ones, at most maxMissing
@@ -52,7 +52,7 @@ func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, o
 	return findFiles(ctx, paths, workers, progress)
 }
 
-// findFiles returns a *MissingError where some of the paths are no files.
+// findFiles returns a *MissingError where some of the paths are not files.
 func findFiles(ctx context.Context, paths []string, workers int, progress func(done, of int)) error {
 	errs := make([]error, len(paths))
 	err := eachTold(ctx, len(paths), workers, progress, func(i int) error {

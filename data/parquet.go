@@ -144,7 +144,7 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (*parq
 		if err != nil {
 			return nil, err
 		}
-		opt.Account.Changed("text", garbled+more, "bytes that are no UTF-8, read as U+FFFD")
+		opt.Account.Changed("text", garbled+more, "bytes that are not UTF-8, read as U+FFFD")
 		for i, texts := range captions {
 			x.add(append(paths[i], "")[0], texts, opt.Clean)
 		}

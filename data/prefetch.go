@@ -143,10 +143,10 @@ func (l *Loader) sample(counter uint64, row batch.Row) (err error) {
 	return l.stream.Sample(counter, row)
 }
 
-// exhausted is the error of a machine that has run out of files or memory, which is no fault
+// exhausted is the error of a machine that has run out of files or memory, which is not a fault
 // of the sample.
 func exhausted(err error) error {
-	return fmt.Errorf("data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open "+
+	return fmt.Errorf("data: %w: this is not a bad sample but a limit of the machine: raise it (ulimit -n for open "+
 		"files) or lower data.workers", err)
 }
 

@@ -28,7 +28,7 @@ type shard struct {
 	Sizes   []int64 // of them; 0: see the fault
 	Texts   packed  // of each sample its name, its fault ("": none) and its captions
 	Empty   int     // captions that were dropped because nothing of them is left
-	Other   string  // ends of the names of members that are no part of a sample, for messages
+	Other   string  // ends of the names of members that are not part of a sample, for messages
 }
 
 // Strings of a list of shard.Texts.
@@ -47,7 +47,7 @@ const (
 // indexShard reads the headers of a tar file of size bytes, and the members that hold captions: the .txt
 // member of a sample, or what its .json member has under jsonKey, less those of which the
 // rule clean leaves nothing. Members of a sample follow each other. What is incomplete or cannot be read is a sample
-// with a fault; what is neither image nor caption is passed over. An error means that the file is no tar file.
+// with a fault; what is neither image nor caption is passed over. An error means that the file is not a tar file.
 func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, error) {
 	x := shardIndexer{jsonKey: jsonKey, clean: clean, other: map[string]bool{}}
 	lost, err := table.Members(r, size, x.member)

@@ -6,13 +6,13 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // writeImage writes a PNG of one shade and returns its path.
@@ -28,15 +28,8 @@ func writeImage(t testing.TB, dir, name string, shade uint8) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, name)
-	writeFile(t, path, b.Bytes())
+	filetest.Write(t, path, b.Bytes())
 	return path
-}
-
-func writeFile(t testing.TB, path string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // memory is a data set of n small images with the given captions each.
@@ -106,10 +99,7 @@ func TestTrainBadSamples(t *testing.T) {
 	ds.Texts[1] = nil
 	ds.Images[2] = nil
 	ds.IDs = []int64{1 << 40, -7, 1 << 40}
-	tr, err := NewTrain(ds, TrainConfig{Transform: transform.Train{Size: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := trainOf(t, ds, TrainConfig{Transform: transform.Train{Size: 4}})
 	if tr.dense[1<<40] != 0 || tr.dense[-7] != 1 {
 		t.Errorf("dense ids %d and %d, want 0 and 1", tr.dense[1<<40], tr.dense[-7])
 	}
@@ -129,4 +119,32 @@ func TestTrainBadSamples(t *testing.T) {
 	if _, err := NewTrain(ds, TrainConfig{}); err == nil {
 		t.Error("size 0 must fail")
 	}
+}
+
+// trainOf is a training stream that must open, evalOf a split, and nextOf a batch that must come.
+func trainOf(t testing.TB, ds Dataset, cfg TrainConfig) *Train {
+	t.Helper()
+	tr, err := NewTrain(ds, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func evalOf(t testing.TB, ds Dataset, cfg EvalConfig) *Eval {
+	t.Helper()
+	e, err := NewEval(ds, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func nextOf(t testing.TB, l *Loader) *Batch {
+	t.Helper()
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

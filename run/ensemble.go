@@ -57,7 +57,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 }
 
 // sameGalleries says in what two splits differ: images, which text is of which image, or
-// words. Stored features have rows of a file in the place of words.
+// words. Stored features have rows of a file instead of words.
 func sameGalleries(a, b *Split) error {
 	if a.Len() != b.Len() {
 		return fmt.Errorf("%d and %d images", a.Len(), b.Len())

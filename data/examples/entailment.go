@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // EntailmentClasses are the classes of visual entailment in the order of their numbers (ALBEF's).
@@ -28,15 +29,15 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: EntailmentClasses, MaxPixels: o.MaxPixels}
 	var c table.Counts
 	for _, path := range paths {
-		names, snli := entailmentFields[1], false
+		fields, snli := entailmentFields[1], false
 		pick := func(columns []string) (table.Columns, error) {
 			for i, x := range entailmentFields {
 				if slices.Contains(columns, x[1]) {
-					names, snli = x, i == 0
+					fields, snli = x, i == 0
 				}
 			}
-			at := make([]int, 0, len(names))
-			for _, n := range names {
+			at := make([]int, 0, len(fields))
+			for _, n := range fields {
 				k := slices.Index(columns, n)
 				switch {
 				case k >= 0:
@@ -60,10 +61,10 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label,
 					strings.Join(EntailmentClasses, ", ")))
 			case picture == "":
-				c.Refuse(at(fmt.Errorf("field %q is empty", names[0])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", fields[0])))
 				return nil
 			case strings.TrimSpace(text) == "":
-				c.Refuse(at(fmt.Errorf("field %q is empty", names[1])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", fields[1])))
 				return nil
 			}
 			if snli && filepath.Ext(picture) == "" {

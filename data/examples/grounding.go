@@ -115,7 +115,7 @@ func (g *grounding) readList(path string) error {
 // addList adds the expressions of a list.
 func (g *grounding) addList(path string, b []byte) error {
 	l := table.Entries{File: path}
-	if err := table.ParseJSON(path, b, `it is no JSON list of {"image", "text", ...}`, &l.Raw); err != nil {
+	if err := table.ParseJSON(path, b, `it is not a JSON list of {"image", "text", ...}`, &l.Raw); err != nil {
 		return err
 	}
 	for i, raw := range l.Raw {

@@ -80,7 +80,7 @@ func (r *nlvrReader) take(row table.Row, c *table.Counts) error {
 	wrong := row.Wrong
 	var s statement
 	if err := json.Unmarshal(row.Raw, &s); err != nil {
-		c.Refuse(wrong(fmt.Errorf("it is no statement: %w", err)))
+		c.Refuse(wrong(fmt.Errorf("it is not a statement: %w", err)))
 		return nil
 	}
 	form, err := s.form()

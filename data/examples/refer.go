@@ -42,11 +42,11 @@ func parseRefs(path string, b []byte) ([]ref, error) {
 	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)
 	if err != nil {
-		return nil, bad(-1, fmt.Errorf("it is no pickle of refer: %w", err))
+		return nil, bad(-1, fmt.Errorf("it is not a pickle of refer: %w", err))
 	}
 	rows, ok := v.([]any)
 	if !ok {
-		return nil, bad(-1, fmt.Errorf("it is no list of objects with expressions"))
+		return nil, bad(-1, fmt.Errorf("it is not a list of objects with expressions"))
 	}
 	list := make([]ref, len(rows))
 	for i, row := range rows {
@@ -61,19 +61,19 @@ func parseRefs(path string, b []byte) ([]ref, error) {
 func newRef(v any) (r ref, err error) {
 	row, ok := v.(map[string]any)
 	if !ok {
-		return r, fmt.Errorf("it is no dictionary")
+		return r, fmt.Errorf("it is not a dictionary")
 	}
 	for key, to := range map[string]*int64{"ref_id": &r.id, "ann_id": &r.ann, "image_id": &r.image} {
 		if *to, ok = row[key].(int64); !ok {
-			return r, fmt.Errorf("%q is no whole number (got %.40s)", key, fmt.Sprint(row[key]))
+			return r, fmt.Errorf("%q is not a whole number (got %.40s)", key, fmt.Sprint(row[key]))
 		}
 	}
 	if r.split, ok = row["split"].(string); !ok {
-		return r, fmt.Errorf(`"split" is no text (got %.40s)`, fmt.Sprint(row["split"]))
+		return r, fmt.Errorf(`"split" is not text (got %.40s)`, fmt.Sprint(row["split"]))
 	}
 	said, ok := row["sentences"].([]any)
 	if !ok {
-		return r, fmt.Errorf(`"sentences" is no list`)
+		return r, fmt.Errorf(`"sentences" is not a list`)
 	}
 	for _, s := range said {
 		fields, _ := s.(map[string]any)
@@ -157,7 +157,7 @@ func parseInstances(path string, b []byte) (instances, error) {
 		}
 	}
 	if err := table.ParseJSON(
-		path, b, `it is no file of COCO's instances (an object with the lists "images" and `+
+		path, b, `it is not a file of COCO's instances (an object with the lists "images" and `+
 			`"annotations")`, &doc); err != nil {
 		return x, err
 	}
@@ -197,7 +197,7 @@ func (d detections) find(name string) ([]data.Rect, names.How) {
 // parseDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
 func parseDetections(path string, b []byte) (out detections, err error) {
 	var doc map[string][][]any
-	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`,
+	if err := table.ParseJSON(path, b, `it is not an object {"image id or name": [[x, y, width, height, ...], ...]}`,
 		&doc); err != nil {
 		return out, err
 	}

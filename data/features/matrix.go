@@ -30,7 +30,7 @@ type Matrix struct {
 
 	file     *os.File
 	mapped   []byte // the file in memory; nil: rows are read from it
-	inflated bool   // mapped is no file but memory, which start counts from
+	inflated bool   // mapped is not a file but memory, which start counts from
 	gone     error  // says that mapped cannot be read any more
 	bytes    sync.Pool
 }

@@ -13,9 +13,10 @@ import (
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
-var sparse, allocated = budgettest.Sparse, budgettest.Allocated
+var sparse, allocated = filetest.Sparse, budgettest.Allocated
 
 // A large file that is no image is refused by its size or its header, not read.
 func TestLargeFilesAreNotRead(t *testing.T) {
@@ -46,10 +47,7 @@ func TestHeaderFirst(t *testing.T) {
 	if err != nil || len(small) == 0 {
 		t.Fatal("no photo", err)
 	}
-	b, err := os.ReadFile(small[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, small[0])
 	want, err := DecodeFile(small[0], 0)
 	if err != nil {
 		t.Fatal(err)

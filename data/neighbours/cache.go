@@ -162,7 +162,7 @@ func (l *Lists) parse(b []byte, want description) (err error) {
 // ints returns bytes as numbers, in place where the processor stores them so.
 func ints(b []byte) ([]int32, error) {
 	if len(b) == 0 || len(b)%4 != 0 {
-		return nil, fmt.Errorf("%d bytes are no lists", len(b))
+		return nil, fmt.Errorf("%d bytes are not lists", len(b))
 	}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && uintptr(unsafe.Pointer(&b[0]))%4 == 0 {
 		return unsafe.Slice((*int32)(unsafe.Pointer(&b[0])), len(b)/4), nil

@@ -115,8 +115,8 @@ func (s *Set) join(captions, ids []string) error {
 	n := l.images
 	if m := s.cfg.MaxCaptions; m > 0 && m < len(captions) {
 		if m%l.captions != 0 {
-			return fmt.Errorf("regions: the first %d captions of %s are no whole images, which have %d each: choose a "+
-				"multiple", m, s.cfg.Captions, l.captions)
+			return fmt.Errorf("regions: the first %d captions of %s are not whole images, which have %d each: choose "+
+				"a multiple", m, s.cfg.Captions, l.captions)
 		}
 		n = m / l.captions
 	}
@@ -244,8 +244,8 @@ func (s *Set) repeated(images int, ids []string) (bool, error) {
 	case s.cfg.Repeated == RepeatedNo:
 		return false, nil
 	case s.cfg.Repeated == RepeatedYes && images%CaptionsOfImage != 0:
-		return false, fmt.Errorf("regions: %s has %d images, which are no multiple of %d: they cannot be repeated, so "+
-			"set data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
+		return false, fmt.Errorf("regions: %s has %d images, which are not a multiple of %d: they cannot be repeated, "+
+			"so set data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
 	case s.cfg.Repeated == RepeatedYes:
 		return true, nil
 	case images%CaptionsOfImage != 0:

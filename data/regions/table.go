@@ -125,7 +125,8 @@ func (t *attentionTable) measure() error {
 				return nil
 			}
 			if h.boxes > 0 {
-				return t.wrong(i, fmt.Errorf("its features have %d bytes, which are no rows of %d regions", n, h.boxes))
+				return t.wrong(i, fmt.Errorf("its features have %d bytes, which are not rows of %d regions", n,
+					h.boxes))
 			}
 			return nil
 		})

@@ -32,7 +32,7 @@ func openTensors(path, tensor, boxes string) (_ Features, err error) {
 		if boxes != "" {
 			f.Close()
 			return nil, fmt.Errorf("regions: %s has a tensor for each image: store the boxes of image NAME beside it "+
-				"as NAME%s, in the place of %s", path, boxesSuffix, boxes)
+				"as NAME%s, instead of %s", path, boxesSuffix, boxes)
 		}
 		return newTensors(path, f)
 	}

@@ -77,7 +77,7 @@ type Options struct {
 // Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a
 // folder with the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a
 // line. Names of columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted
-// (Counts). A label that is no class of the task is an error, as the files are then of another task.
+// (Counts). A label that is not a class of the task is an error, as the files are then of another task.
 func Load(t Task, paths []string, o Options) (*Set, error) {
 	s := &Set{Task: t}
 	if len(paths) == 0 {
@@ -131,7 +131,7 @@ func (s *Set) part(name string, first int) {
 	s.Parts = append(s.Parts, Part{name, first, len(s.Pairs)})
 }
 
-// errScore is a score that is no number of the scale.
+// errScore is a score that is not a number of the scale.
 var errScore = errors.New("no score")
 
 // add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the
@@ -205,7 +205,7 @@ func (t Task) class(text string) (int32, error) {
 	if others != nil {
 		hint = "it is one of " + strings.Join(others, ", ") + ": files of two tasks cannot be mixed"
 	}
-	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name,
+	return 0, fmt.Errorf("the label %.40q is not a class of the task %s, which has %s: %s", text, t.Name,
 		strings.Join(t.Classes, ", "), hint)
 }
 

@@ -38,7 +38,7 @@ type Counts struct {
 	Rows    int   // of the files
 	Empty   int   // left out: a text is empty, or nothing is left of it
 	Bad     int   // left out: other than the file says
-	Garbled int   // kept: bytes that are no UTF-8 became U+FFFD
+	Garbled int   // kept: bytes that are not UTF-8 became U+FFFD
 	Long    int   // kept, and cut where they become tokens: texts of more words than Config.MaxWords
 	First   error // why the first bad row is
 }
@@ -54,7 +54,7 @@ func (c Counts) Account() *account.Account {
 	a.Used(row, c.Rows-c.Empty-c.Bad)
 	a.LeftOut(row, c.Empty, "an empty text")
 	a.LeftOut(row, c.Bad, "it cannot be read", first)
-	a.Changed(row, c.Garbled, "bytes that are no UTF-8, read as U+FFFD", first)
+	a.Changed(row, c.Garbled, "bytes that are not UTF-8, read as U+FFFD", first)
 	a.Changed(row, c.Long, "more words than there are tokens: it is cut")
 	return a
 }
@@ -155,8 +155,8 @@ func (r *reader) take(texts []string, wrong func(error) error) {
 		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
 	}
 	if garbled {
-		r.bad(&c.Garbled, wrong(
-			errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
+		r.bad(&c.Garbled, wrong(errors.New("it is not UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it "+
+			"of what is Latin-1)")))
 	}
 	if long {
 		c.Long++

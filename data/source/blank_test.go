@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -27,7 +28,7 @@ func TestBlankCaptions(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, b []byte) string {
 		path := filepath.Join(dir, name)
-		writeFile(t, path, b)
+		filetest.Write(t, path, b)
 		return path
 	}
 	var csv, flickr strings.Builder

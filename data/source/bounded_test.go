@@ -13,12 +13,13 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // A large file, a pipe and a device under the name of a list are refused, not read.
 func TestLargeListsAreNotRead(t *testing.T) {
 	var large *files.SizeError
-	list := budgettest.Sparse(t, files.MaxList+1, "[")
+	list := filetest.Sparse(t, files.MaxList+1, "[")
 	for name, load := range map[string]func() error{
 		"captions": func() error { _, err := LoadCaptions("", []string{list}, data.Options{}); return err },
 		"karpathy": func() error { _, err := LoadKarpathy(list, "", "train", data.Options{}); return err },

@@ -11,17 +11,16 @@ import (
 	"strconv"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
-
-	"github.com/geoalign/geoalign/data"
 )
 
 // Captions names the ALBEF-style JSON lists of data.kind = "captions".
 type Captions struct {
-	// training lists
+	// training lists: file names, ranges such as part-{00..09}.json or patterns such as part-*.json
 	TrainFiles []string `toml:"train_files"`
 	// validation lists
 	ValFiles []string `toml:"val_files"`

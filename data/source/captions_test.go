@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 func TestLoadCaptions(t *testing.T) {
@@ -26,7 +27,7 @@ func TestLoadCaptions(t *testing.T) {
 		if err := png.Encode(&b, &image.Gray{Pix: []uint8{shade}, Stride: 1, Rect: image.Rect(0, 0, 1, 1)}); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, path, b.Bytes())
+		filetest.Write(t, path, b.Bytes())
 	}
 	list := []map[string]any{
 		{"image": "a.png", "caption": []string{"one", " . "}, "image_id": 7},
@@ -38,7 +39,7 @@ func TestLoadCaptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "l.json"), append([]byte("\xef\xbb\xbf"), b...))
+	filetest.Write(t, filepath.Join(dir, "l.json"), append([]byte("\xef\xbb\xbf"), b...))
 	ds, err := LoadCaptions(dir, []string{filepath.Join(dir, "l.json")}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ var badCaptions = []struct{ in, want string }{
 	{`[]`, "the list is empty"},
 	{`[{"caption": "x"}]`, `entry 0: field "image" is missing`},
 	{`[{"image": "a", "caption": "x"}, {"image": "a", "caption": "x", "caption": "y"}]`, `entry 1: key "caption" is there twice: leave one of them out`},
-	{"[{\"image\": \"a\", \"caption\": \"caf\xe9\"}]", "entry 0: byte 0xe9 at byte 31 is no UTF-8: save the file as UTF-8 text"},
+	{"[{\"image\": \"a\", \"caption\": \"caf\xe9\"}]", "entry 0: byte 0xe9 at byte 31 is not UTF-8: save the file as UTF-8 text"},
 	{`{"image": "a", "caption": "x"}` + "\n" + `{"image": "b", "caption": "y"}`, "these are JSON lines, one entry a line, and not a JSON list"},
 	{`[{"image": "a", "caption": "x"}, {"image": "", "caption": "x"}]`, `entry 1: field "image" is empty`},
 	{`[{"image": 3, "caption": "x"}]`, `entry 0: field "image" has the wrong type (got a JSON number)`},
@@ -116,7 +117,7 @@ var badCaptions = []struct{ in, want string }{
 func TestLoadCaptionsRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range badCaptions {
-		writeFile(t, filepath.Join(dir, "l.json"), []byte(c.in))
+		filetest.Write(t, filepath.Join(dir, "l.json"), []byte(c.in))
 		_, err := LoadCaptions(dir, []string{filepath.Join(dir, "l.json")}, data.Options{})
 		var rec *table.RecordError
 		if !errors.As(err, &rec) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "l.json") {
@@ -181,8 +182,8 @@ func TestDividedLists(t *testing.T) {
 		list = append(list, fmt.Sprintf(`{"image": "%d.png", "caption": "one"}, {"image": "./%d.png", "caption": "two"}`, i, i))
 		table = append(table, fmt.Sprintf("%d.png,one\n./%d.png,two\n", i, i))
 	}
-	writeFile(t, filepath.Join(dir, "l.json"), []byte("["+strings.Join(list, ",")+"]"))
-	writeFile(t, filepath.Join(dir, "t.csv"), []byte("filepath,title\n"+strings.Join(table, "")))
+	filetest.Write(t, filepath.Join(dir, "l.json"), []byte("["+strings.Join(list, ",")+"]"))
+	filetest.Write(t, filepath.Join(dir, "t.csv"), []byte("filepath,title\n"+strings.Join(table, "")))
 	seen := map[string]bool{}
 	for _, split := range Splits {
 		opt := data.Options{Keep: data.Divide(split, 20, 20)}
@@ -225,9 +226,9 @@ func TestNamesOfLists(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, "d", "a.png"), onePixel(t))
-	writeFile(t, filepath.Join(dir, nfd), onePixel(t))
-	writeFile(t, filepath.Join(dir, "l.json"), []byte(`[{"image": "d\\a.png", "caption": "x"}, {"image": "./d//a.png", "caption": "y"}, {"image": "`+nfc+`", "caption": "z"}]`))
+	filetest.Write(t, filepath.Join(dir, "d", "a.png"), onePixel(t))
+	filetest.Write(t, filepath.Join(dir, nfd), onePixel(t))
+	filetest.Write(t, filepath.Join(dir, "l.json"), []byte(`[{"image": "d\\a.png", "caption": "x"}, {"image": "./d//a.png", "caption": "y"}, {"image": "`+nfc+`", "caption": "z"}]`))
 	f, err := LoadCaptions(dir, []string{filepath.Join(dir, "l.json")}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +247,7 @@ func TestNamesOfLists(t *testing.T) {
 		t.Error(err)
 	}
 	// A table on Windows' names.
-	writeFile(t, filepath.Join(dir, "t.csv"), []byte("filepath,title\nd\\a.png,x\nd/a.png,y\n"))
+	filetest.Write(t, filepath.Join(dir, "t.csv"), []byte("filepath,title\nd\\a.png,x\nd/a.png,y\n"))
 	table, err := data.LoadCSV(dir, []string{filepath.Join(dir, "t.csv")}, plainCSV, data.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -267,11 +268,4 @@ func onePixel(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-func writeFile(t testing.TB, path string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/names"
-
-	"github.com/geoalign/geoalign/data"
 )
 
 // COCO names the annotations of data.kind = "coco": captions_*.json with the lists images and annotations.

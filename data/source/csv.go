@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 

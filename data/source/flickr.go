@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/names"
-
-	"github.com/geoalign/geoalign/data"
 )
 
 // Flickr names the captions of data.kind = "flickr": lines of image#number, a tab and a caption, as in

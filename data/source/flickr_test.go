@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/names"
 )
 
@@ -16,8 +17,8 @@ const tokenFile = "\ufeffa.jpg#0\tTwo dogs .\r\nb.jpg#0\tA # cat\nA red#bus.jpg#
 func TestLoadFlickr(t *testing.T) {
 	dir := t.TempDir()
 	file, list := filepath.Join(dir, "results_20130124.token"), filepath.Join(dir, "list.txt")
-	writeFile(t, file, []byte(tokenFile))
-	writeFile(t, list, []byte("b.jpg\n a \n\n"))
+	filetest.Write(t, file, []byte(tokenFile))
+	filetest.Write(t, list, []byte("b.jpg\n a \n\n"))
 	for _, c := range []struct {
 		list     string
 		files    []string

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 

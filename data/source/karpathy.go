@@ -10,10 +10,9 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/names"
-
-	"github.com/geoalign/geoalign/data"
 )
 
 // Karpathy is the file of data.kind = "karpathy".

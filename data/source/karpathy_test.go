@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 const karpathyFile = `{"dataset": "tiny", "images": [
@@ -19,7 +20,7 @@ const karpathyFile = `{"dataset": "tiny", "images": [
 
 func TestLoadKarpathy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "k.json")
-	writeFile(t, file, []byte(karpathyFile))
+	filetest.Write(t, file, []byte(karpathyFile))
 	ds, err := LoadKarpathy(file, "root", "train", data.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ var badKarpathy = []struct{ in, split, want string }{
 	{`{"images": {"a": 1}}`, "train", "wrong type"},
 	{`{"images": [{"split": "train"}]}`, "train", `entry 0: field "filename" is missing`},
 	{`{"images": [{"filename": "a", "filename": "b", "split": "train"}]}`, "train", `entry 0: key "filename" is there twice`},
-	{"{\"images\": [{\"filename\": \"\xff\", \"split\": \"train\"}]}", "train", "entry 0: byte 0xff at byte 15 is no UTF-8"},
+	{"{\"images\": [{\"filename\": \"\xff\", \"split\": \"train\"}]}", "train", "entry 0: byte 0xff at byte 15 is not UTF-8"},
 	{`{"images": [{"filename": "a"}]}`, "train", `field "split" is missing`},
 	{`{"images": [{"filename": "a", "split": "train", "imgid": "x"}]}`, "train", `field "imgid" has the wrong type`},
 	{`{"images": [{"filename": "a", "split": "train", "sentences": [{}]}]}`, "train", `sentence 0 lacks "raw"`},

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/scenes"

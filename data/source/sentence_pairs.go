@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 )

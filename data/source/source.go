@@ -1,6 +1,7 @@
-// Package source opens the data that a configuration describes: the training stream,
-// the splits for evaluation and the captions that a vocabulary is learned from. Every
-// data.kind is one file with a Kind and one line in the table kinds.
+// Package source opens the data that a configuration describes: the training stream, the splits for evaluation and the
+// captions that a vocabulary is learned from. Every data.kind is one file, with its section, its Kind and of a list the
+// map of its fields, and one field of Data. Table, Parquet and Shards of package data, which read rows where they lie
+// on disk and share its caches and clocks, are there.
 //
 //	stream, err := source.Stream(ctx, cfg, source.Options{Tokenizer: tok})
 //	set, err := source.Eval(ctx, cfg, "val", source.Options{})

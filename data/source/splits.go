@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 

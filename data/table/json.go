@@ -146,7 +146,7 @@ func jsonError(err error) error {
 }
 
 // Objects calls row for each JSON object of a file that is a list of them or has one on each line, whatever its name,
-// and ends early with its error. What is no object is a Row with an error.
+// and ends early with its error. What is not an object is a Row with an error.
 func Objects(path string, row func(r Row) error) error {
 	t, err := OpenText(path, Layout{})
 	if err != nil {
@@ -162,7 +162,7 @@ func Objects(path string, row func(r Row) error) error {
 		return t.objects(row)
 	}
 	var list []json.RawMessage
-	if err := ReadJSON(path, "list", "it is no list of JSON objects", &list); err != nil {
+	if err := ReadJSON(path, "list", "it is not a list of JSON objects", &list); err != nil {
 		return err
 	}
 	for i, raw := range list {
@@ -189,7 +189,7 @@ func (t *Text) objects(row func(r Row) error) error {
 		}
 		r := Row{Line: l.Number, Raw: raw, path: t.path}
 		if !json.Valid(raw) || raw[0] != '{' {
-			r.Err = fmt.Errorf("it is no JSON object (got %.60s): want an object on each line, or a list of objects",
+			r.Err = fmt.Errorf("it is not a JSON object (got %.60s): want an object on each line, or a list of objects",
 				raw)
 		} else {
 			r.Err = strictjson.Check(raw)

@@ -43,7 +43,7 @@ type Inputs struct {
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
 	Shard    int    // most inputs of a shard; 0: 100,000
-	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are no error
+	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are not an error
 }
 
 // defaultShard is how many inputs a shard has.
@@ -242,7 +242,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 	p.images.stamps, p.images.proven = p.images.stamped()
 	p.gallery = listedImages{len(files), x.size, x.input, func(i int) (*transform.Image, error) {
 		if !utf8.ValidString(files[i]) { // a gallery could not say which file it is
-			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(files[i]))
+			return nil, fmt.Errorf("%s: the name is not UTF-8: rename the file", x.path(files[i]))
 		}
 		return images.DecodeFile(x.path(files[i]), x.maxPixels)
 	}}

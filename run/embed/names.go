@@ -28,7 +28,7 @@ func openRowNames(path string, rows int) (*rowNames, error) {
 			return nil, fmt.Errorf("%s: line %d is blank: every row of features has a line", path, n)
 		}
 		if !utf8.ValidString(l.Text) {
-			return nil, fmt.Errorf("%s: line %d is no UTF-8: save the file as UTF-8", path, n)
+			return nil, fmt.Errorf("%s: line %d is not UTF-8: save the file as UTF-8", path, n)
 		}
 	}
 	if n != rows {

@@ -3,8 +3,6 @@
 package budgettest
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -58,17 +56,4 @@ func Allocated(f func()) uint64 {
 	begin := allocated()
 	f()
 	return allocated() - begin
-}
-
-// Sparse makes a file of n bytes that takes no room and begins with head.
-func Sparse(t testing.TB, n int64, head string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "large.jpg")
-	if err := os.WriteFile(path, []byte(head), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, n); err != nil {
-		t.Skip(err)
-	}
-	return path
 }
