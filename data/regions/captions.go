@@ -1,7 +1,6 @@
 package regions
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -59,17 +58,10 @@ func readCaptions(path string, words bool) ([]string, error) {
 }
 
 // readMapping reads id_mapping.json: the name of the file of each image by its id.
-func readMapping(path string) (map[string]string, error) {
-	b, err := files.Read(path, files.MaxList)
-	if err != nil {
-		return nil, fmt.Errorf("regions: %w", err)
-	}
-	var m map[string]string
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf("regions: %s: want an object of the ids of images with the names of their files, such "+
-			"as {\"42\": \"val2014/42.jpg\"}: %w", path, err)
-	}
-	return m, nil
+func readMapping(path string) (m map[string]string, err error) {
+	err = table.ReadJSON(path, "names of images", `want an object of the ids of images with the names of their files, `+
+		`such as {"42": "val2014/42.jpg"}`, &m)
+	return m, err
 }
 
 // numberIDs returns the ids that lines name: whole numbers as they are where all are, else the distinct texts from 0.

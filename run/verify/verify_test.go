@@ -91,7 +91,7 @@ var writers = map[string]written{
 	"parquet":     featureFile("float.parquet", false),
 	"safetensors": featureFile("two.safetensors", false),
 	"summed tensors": {kind: Features, file: "x.safetensors", whole: []string{"x.safetensors"}, write: func(t testing.TB, dir string) {
-		filetest.Write(t, filepath.Join(dir, "x.safetensors"), summed(t, ""))
+		filetest.Write(t, filepath.Join(dir, "x.safetensors"), summed(t, nil))
 	}},
 	"export": {kind: Export, whole: []string{"model.safetensors"}, others: []string{"config.json"}, write: func(t testing.TB, dir string) {
 		filetest.Write(t, filepath.Join(dir, "model.safetensors"), summed(t, map[string]string{"format": "pt"}))
@@ -105,7 +105,7 @@ var writers = map[string]written{
 		b = binary.LittleEndian.AppendUint32(b, crcOf(pixels))
 		b = binary.LittleEndian.AppendUint32(b, crcOf(b))
 		filetest.Write(t, filepath.Join(dir, "ab/abcd.rgb"), append(b, pixels...))
-		filetest.Write(t, filepath.Join(dir, "neighbours-00.safetensors"), summed(t, ""))
+		filetest.Write(t, filepath.Join(dir, "neighbours-00.safetensors"), summed(t, nil))
 		npy := filetest.Read(t, "../../data/features/testdata/f4.npy")
 		filetest.Write(t, filepath.Join(dir, "features-00.npy"), npy)
 	}},
