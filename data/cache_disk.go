@@ -161,7 +161,7 @@ func parseCacheHeader(b []byte) (e cacheEntry, err error) {
 	n := len(cacheMagic)
 	if string(b[:n-1]) != cacheMagic[:n-1] || crc32.Checksum(b[:cacheHeader-4],
 		castagnoli) != binary.LittleEndian.Uint32(b[cacheHeader-4:]) {
-		return e, fmt.Errorf("%w: its head is no head of an entry", errDamaged)
+		return e, fmt.Errorf("%w: its head is not a head of an entry", errDamaged)
 	}
 	w, h := binary.LittleEndian.Uint32(b[n:]), binary.LittleEndian.Uint32(b[n+4:])
 	if w == 0 || h == 0 || uint64(w)*uint64(h) > 1<<40 {
@@ -270,11 +270,8 @@ func CacheFile(name string) string {
 // CheckCacheFile compares the bytes of a file that CacheFile knows with its checksum.
 func CheckCacheFile(name string, b []byte) error {
 	if CacheFile(name) != "image" {
-		n := len(b) - 4
-		if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
-			return errors.New("its checksum does not fit")
-		}
-		return nil
+		_, err := summed(b)
+		return err
 	}
 	if len(b) < cacheHeader {
 		return errors.New("its head is cut short")

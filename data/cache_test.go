@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/rng"
 )
@@ -27,14 +28,9 @@ func cachePhotos(t *testing.T) []string {
 	dir := t.TempDir()
 	var paths []string
 	for _, name := range []string{"color.jpg", "odd.jpg", "wide.jpg", "grey.jpg", "progressive.jpg", "alpha.png", "lossy.webp"} {
-		b, err := os.ReadFile(filepath.Join("images", "testdata", "images", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := filetest.Read(t, filepath.Join("images", "testdata", "images", name))
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, p, b)
 		paths = append(paths, p)
 	}
 	return paths
@@ -165,13 +161,8 @@ func TestCacheSeesChangedFiles(t *testing.T) {
 		before := c.Stats().Bytes
 		// Another image of the same number of bytes, then the same with another
 		// time: size and time both count.
-		b, err := os.ReadFile(paths[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b := filetest.Read(t, paths[1])
+		filetest.Write(t, p, b)
 		later := time.Now().Add(3 * time.Second)
 		if err := os.Chtimes(p, later, later); err != nil {
 			t.Fatal(err)
@@ -247,13 +238,8 @@ func TestCacheRebuildsDamagedEntries(t *testing.T) {
 			if len(list) != 1 {
 				t.Fatal(list)
 			}
-			b, err := os.ReadFile(list[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(list[0], f(b), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			b := filetest.Read(t, list[0])
+			filetest.Write(t, list[0], f(b))
 			for range 2 {
 				if !same(cached(t, c, p), decoded(t, p, 0)) {
 					t.Fatal("wrong pixels")
@@ -364,9 +350,7 @@ func TestCacheReadOnlyFolder(t *testing.T) {
 			for i := range 256 {
 				p := filepath.Join(dir, fmt.Sprintf("%02x", i))
 				if _, err := os.Stat(p); err != nil {
-					if err := os.WriteFile(p, nil, 0o644); err != nil {
-						t.Fatal(err)
-					}
+					filetest.Write(t, p, "")
 				}
 			}
 		})
@@ -408,9 +392,7 @@ func testUnwritable(t *testing.T, lock func(dir string)) {
 func TestCacheBadImagesStayBad(t *testing.T) {
 	cacheKinds(t, func(t *testing.T, cfg CacheConfig) {
 		p := filepath.Join(t.TempDir(), "bad.jpg")
-		if err := os.WriteFile(p, []byte("not an image"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, p, "not an image")
 		c := newCache(t, cfg)
 		for range 2 {
 			if _, err := c.Image(p, 0); err == nil || !strings.Contains(err.Error(), p) {
@@ -433,9 +415,7 @@ func TestCacheForgetsCrashedWriters(t *testing.T) {
 	}
 	old, fresh := filepath.Join(dir, "ab", tempPrefix+"1"), filepath.Join(dir, "ab", tempPrefix+"2")
 	for _, p := range []string{old, fresh} {
-		if err := os.WriteFile(p, make([]byte, 100), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, p, make([]byte, 100))
 	}
 	yesterday := time.Now().Add(-24 * time.Hour)
 	if err := os.Chtimes(old, yesterday, yesterday); err != nil {
@@ -449,9 +429,7 @@ func TestCacheForgetsCrashedWriters(t *testing.T) {
 
 func TestNewCacheFailures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, "")
 	for _, c := range []struct {
 		cfg  CacheConfig
 		want string
@@ -485,20 +463,15 @@ func FuzzCacheEntry(f *testing.F) {
 	if err := s.save(src, m); err != nil {
 		f.Fatal(err)
 	}
-	b, err := os.ReadFile(s.file(src))
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := filetest.Read(f, s.file(src))
 	f.Add(b)
 	f.Add(b[:20])
 	f.Add(bytes.Repeat([]byte{255}, len(b)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if err := os.WriteFile(s.file(src), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, s.file(src), b)
 		if got, err := s.load(src); err == nil && got != nil && !same(got, m) {
-			t.Errorf("%v is no image that was saved", got)
+			t.Errorf("%v is not an image that was saved", got)
 		}
 	})
 }
@@ -523,9 +496,7 @@ func TestCacheOfARewrittenFile(t *testing.T) {
 			if err := enc.Encode(&b, m); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, path, b.Bytes())
 			if err := os.Chtimes(path, old, old); err != nil {
 				t.Fatal(err)
 			}
@@ -547,9 +518,7 @@ func TestCacheOfARewrittenFile(t *testing.T) {
 func BenchmarkCacheHit(b *testing.B) {
 	files, _ := benchJPEGs(b, 1, 256, 256)
 	p := filepath.Join(b.TempDir(), "a.jpg")
-	if err := os.WriteFile(p, files[0], 0o644); err != nil {
-		b.Fatal(err)
-	}
+	filetest.Write(b, p, files[0])
 	for _, kind := range []string{"none", "memory", "disk"} {
 		b.Run(kind, func(b *testing.B) {
 			c, err := NewCache(CacheConfig{Kind: kind, Dir: b.TempDir()})

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/images"
@@ -285,28 +284,16 @@ func (c *checker) images(ctx context.Context, ds Dataset) error {
 // digests decodes every image of ds.
 func (c *checker) digests(ctx context.Context, ds Dataset, done *int, total int) ([]digest, []error, error) {
 	sums, errs := make([]digest, ds.Len()), make([]error, ds.Len())
-	next := make(chan int)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	for range max(c.cfg.Workers, 1) {
-		wg.Go(func() {
-			for i := range next {
-				sums[i], errs[i] = imageDigest(ds, i)
-				mu.Lock()
-				*done++
-				if c.cfg.Progress != nil {
-					c.cfg.Progress(*done, total)
-				}
-				mu.Unlock()
-			}
-		})
+	before := *done
+	*done += ds.Len()
+	var tell func(n, _ int)
+	if c.cfg.Progress != nil {
+		tell = func(n, _ int) { c.cfg.Progress(before+n, total) }
 	}
-	for i := 0; i < ds.Len() && ctx.Err() == nil; i++ {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
-	return sums, errs, ctx.Err()
+	return sums, errs, eachTold(ctx, ds.Len(), c.cfg.Workers, tell, func(i int) error {
+		sums[i], errs[i] = imageDigest(ds, i)
+		return nil
+	})
 }
 
 // imageDigest is of the pixels of an image, or of its columns where it has no pixels.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 func TestCheck(t *testing.T) {
@@ -22,14 +22,11 @@ func TestCheck(t *testing.T) {
 	b := writeImage(t, dir, "b.png", 10) // as a.png
 	c := writeImage(t, dir, "c.png", 30)
 	d := writeImage(t, dir, "d.png", 40)
-	whole, err := os.ReadFile(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := filetest.Read(t, c)
 	half := filepath.Join(dir, "half.png")
-	writeFile(t, half, whole[:len(whole)-20])
+	filetest.Write(t, half, whole[:len(whole)-20])
 	big := filepath.Join(dir, "bomb.png")
-	writeFile(t, big, bomb(50000, 50000))
+	filetest.Write(t, big, bomb(50000, 50000))
 	ds := NewFiles([]File{
 		{Path: a, ID: 1, Captions: []string{"a red dog", "A red dog.", "!"}},
 		{Path: b, ID: 2, Captions: []string{"a red dog"}},
@@ -137,12 +134,9 @@ func TestStats(t *testing.T) {
 func TestTrainingOverDamagedFiles(t *testing.T) {
 	dir := t.TempDir()
 	good := writeImage(t, dir, "good.png", 10)
-	whole, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(dir, "half.png"), whole[:len(whole)/2])
-	writeFile(t, filepath.Join(dir, "bomb.png"), bomb(65000, 65000))
+	whole := filetest.Read(t, good)
+	filetest.Write(t, filepath.Join(dir, "half.png"), whole[:len(whole)/2])
+	filetest.Write(t, filepath.Join(dir, "bomb.png"), bomb(65000, 65000))
 	var list bytes.Buffer
 	list.WriteString("[")
 	for i := range 16 {
@@ -151,11 +145,8 @@ func TestTrainingOverDamagedFiles(t *testing.T) {
 	}
 	list.WriteString(`{"image": "half.png", "caption": "x"}, {"image": "bomb.png", "caption": "x"},
 		{"image": "none.png", "caption": "x"}, {"image": "good.png", "caption": " . "}]`)
-	writeFile(t, filepath.Join(dir, "l.json"), list.Bytes())
-	ds, err := LoadCaptions(dir, []string{"l.json"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "l.json"), list.Bytes())
+	ds := listed(t, dir, "l.json")
 	tr, err := NewTrain(ds, TrainConfig{Seed: 1, Transform: trainSmall, Text: someText(12)})
 	if err != nil {
 		t.Fatal(err)

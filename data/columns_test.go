@@ -143,10 +143,7 @@ func TestLoaderAllocatesNothing(t *testing.T) {
 	s := silent{numbered{epoch: 1000, size: 8}}
 	l := newLoader(t, s, LoaderConfig{BatchSize: 16, Columns: s.Columns(), Workers: 1})
 	next := func() {
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		l.Recycle(b)
 	}
 	for range 20 {

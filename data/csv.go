@@ -74,7 +74,7 @@ const maxRows = math.MaxUint32
 // all their captions. With cfg.ID they must agree on the id; where every id is a whole number these are the ids,
 // else ids number the distinct texts from 0. An error names the file and the line.
 func LoadCSV(root string, tables []string, cfg CSVConfig, opt Options) (_ *Table, err error) {
-	opt = opt.counting()
+	opt = opt.Counting()
 	t := &Table{cfg: cfg, root: root, clean: opt.Clean, maxPixels: opt.MaxPixels, tally: tally{opt.Account}}
 	defer func() {
 		if err != nil {
@@ -264,7 +264,7 @@ func (t *Table) columns(header []string, comma rune) (at columns, err error) {
 	return at, err
 }
 
-const notUTF8 = "it is no UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"
+const notUTF8 = "it is not UTF-8: save the table as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)"
 
 // add takes row number n.
 func (b *tableBuilder) add(row []string, at columns, n int) error {

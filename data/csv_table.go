@@ -78,7 +78,7 @@ func (t *Table) entry(i int) (e Entry) {
 			continue
 		}
 		if n == t.images[i] {
-			e.Name = under(t.root, strings.TrimSpace(row[f.at.image]))
+			e.Name = names.Under(t.root, strings.TrimSpace(row[f.at.image]))
 		}
 		e.Rest = append(e.Rest, strings.Clone(row[f.at.caption]))
 	}
@@ -200,9 +200,8 @@ func (b *tableBuilder) seen(row []string, at columns, image int, known bool, pat
 		role, ok := roles[name]
 		switch {
 		case !ok:
-			return fmt.Errorf(
-				"column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
-					"both", t.cfg.Role, name)
+			return fmt.Errorf("column %q: there is no role %q: write query, gallery, or nothing for an image that is "+
+				"both", t.cfg.Role, name)
 		case !known:
 			t.roles = append(t.roles, role)
 		case t.roles[image] != role:
@@ -236,12 +235,12 @@ const (
 	CSVID      = "image_id"
 )
 
-// ErrNoFiles says that images are no files of their own, such as parts of shards.
-var ErrNoFiles = errors.New("data: its images are no files of their own, which a table could name")
+// ErrNoFiles says that images are not files of their own, such as parts of shards.
+var ErrNoFiles = errors.New("data: its images are not files of their own, which a table could name")
 
 // WriteCSV writes a table of the images of a data set that keep wants, as LoadCSV reads it with the id CSVID: a row for
 // each caption, with paths that start from root where they lie below it. Images without a caption have none. It returns
-// the images that were written. Of a data set whose images are no files of their own the error is ErrNoFiles.
+// the images that were written. Of a data set whose images are not files of their own the error is ErrNoFiles.
 func WriteCSV(w io.Writer, ds Dataset, root string, keep func(i int) bool) (images int, err error) {
 	f, ok := ds.(pathed)
 	if p, is := ds.(*Parquet); is {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // plainCSV are the columns of tests.
@@ -28,7 +29,7 @@ func loadCSV(t testing.TB, root string, cfg CSVConfig, texts ...string) (*Table,
 			name = fmt.Sprint(i, ".TSV")
 		}
 		paths = append(paths, filepath.Join(dir, name))
-		writeFile(t, paths[i], []byte(text))
+		filetest.Write(t, paths[i], []byte(text))
 	}
 	table, err := LoadCSV(root, paths, cfg, Options{})
 	if err == nil {
@@ -53,10 +54,7 @@ func TestCSV(t *testing.T) {
 	if table.EmptyCaptions() != 1 || table.Name(2) != filepath.Join(root, "images/2.png") {
 		t.Errorf("%d empty captions, image 2 is %s", table.EmptyCaptions(), table.Name(2))
 	}
-	e, err := NewEval(table, EvalConfig{ImageSize: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, table, EvalConfig{ImageSize: 4})
 	if err := e.FindFiles(t.Context(), 2, nil); err == nil || !strings.Contains(err.Error(), "1 of 4 image files") || !strings.Contains(err.Error(), "9.png") {
 		t.Errorf("got %v", err)
 	}
@@ -106,8 +104,8 @@ func TestCSVRefusedIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	good, bad := filepath.Join(dir, "good.csv"), filepath.Join(dir, "bad.csv")
-	writeFile(t, good, []byte("filepath,title\na,b\n"))
-	writeFile(t, bad, []byte("filepath,title\na\n"))
+	filetest.Write(t, good, []byte("filepath,title\na,b\n"))
+	filetest.Write(t, bad, []byte("filepath,title\na\n"))
 	open := func() (n int) {
 		fds, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -139,7 +137,7 @@ func TestCSVUnquoted(t *testing.T) {
 	unquoted.Unquoted, lazy.LazyQuotes = true, true
 	const text = "filepath\ttitle\n./a.png\tplain\na.png\t\"stop\" on a sign\r\n\nd//b.png\t\"go\nc.png\tan inch is 1\"\nd/../e.png\t\"\"\"\nf.png\tthe last \"word\""
 	path := filepath.Join(t.TempDir(), "t.tsv")
-	writeFile(t, path, []byte(text))
+	filetest.Write(t, path, []byte(text))
 	if _, err := LoadCSV("r", []string{path}, plainCSV, Options{}); err == nil || !strings.Contains(err.Error(), `data.csv.quoting = "none" if the table has no quoting`) {
 		t.Errorf("quoted: %v", err)
 	}
@@ -156,11 +154,11 @@ func TestCSVUnquoted(t *testing.T) {
 	if !slices.Equal(got, want) || !table.Account().Whole() || table.Account().Units[0].Used != 6 {
 		t.Errorf("got %q, want %q, %s", got, want, table.Account())
 	}
-	writeFile(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\nj\n"))
+	filetest.Write(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\nj\n"))
 	if _, err := LoadCSV("", []string{path}, unquoted, Options{}); err == nil || !strings.Contains(err.Error(), "line 6: it has more or fewer columns than the first line: without quoting") {
 		t.Errorf("a short row: %v", err)
 	}
-	writeFile(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\n"))
+	filetest.Write(t, path, []byte("filepath\ttitle\na\tb\nc\t\"d\" e\nf\tg\"\nh\ti\n"))
 	merged, err := LoadCSV("", []string{path}, lazy, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,9 +210,9 @@ func TestCSVRefuses(t *testing.T) {
 		{plainCSV, head + "a,b,1\na,c,d,2\n", "line 3: it has more or fewer columns than the first line"},
 		{plainCSV, head + "a,5\" wide,1\n", "line 2: bare \" in non-quoted-field: put the cell in quotation marks"},
 		{plainCSV, head + "a,b,1\na,\"b,1\na,c,1\n", "line 3: extraneous or missing \" in quoted-field: a cell that begins with a quotation mark ends with one"},
-		{plainCSV, head + "a,b,1\na,caf\xe9,1\n", "line 3: column \"title\": it is no UTF-8: save the table as UTF-8"},
-		{plainCSV, "\xff\xfef\x00i\x00l\x00e\x00", "line 1: it is UTF-16 or no text: save it as UTF-8"},
-		{plainCSV, "f\x00i\x00l\x00e\x00,\x00", "line 1: it is UTF-16 or no text: save it as UTF-8"},
+		{plainCSV, head + "a,b,1\na,caf\xe9,1\n", "line 3: column \"title\": it is not UTF-8: save the table as UTF-8"},
+		{plainCSV, "\xff\xfef\x00i\x00l\x00e\x00", "line 1: it is UTF-16 or not text: save it as UTF-8"},
+		{plainCSV, "f\x00i\x00l\x00e\x00,\x00", "line 1: it is UTF-16 or not text: save it as UTF-8"},
 		{plainCSV, "\x1f\x8b\x08,\x00", "line 1: it is compressed: unpack it"},
 		{plainCSV, "filepath,title\ra,b\r", "line 1: data.csv.caption: there is no column \"title\": the columns are [\"filepath\" \"title\\ra\""},
 		{plainCSV, head + "a,\"b\"c,1\n", "line 2: extraneous or missing \" in quoted-field"},
@@ -385,10 +383,7 @@ func TestCSVSeen(t *testing.T) {
 	if got := table.Captions(0); !slices.Equal(got, []string{"0002"}) {
 		t.Errorf("captions %q, want the id", got)
 	}
-	e, err := NewEval(table, EvalConfig{ImageSize: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, table, EvalConfig{ImageSize: 4})
 	if e.Identity(1) != 2 || e.Camera(1) != 1 || e.Role(1) != Searched {
 		t.Errorf("image 1 has identity %d, camera %d and role %d", e.Identity(1), e.Camera(1), e.Role(1))
 	}

@@ -37,8 +37,8 @@ type Options struct {
 	Account *account.Account
 }
 
-// counting is o with an Account.
-func (o Options) counting() Options {
+// Counting is o with an Account.
+func (o Options) Counting() Options {
 	if o.Account == nil {
 		o.Account = account.New()
 	}
@@ -51,8 +51,8 @@ type tally struct{ account *account.Account }
 // Account implements account.Accounted.
 func (t tally) Account() *account.Account { return t.account }
 
-// tell tells of every thousandth of many entries, and the last.
-func (o Options) tell(done, of int) {
+// Tell reports every thousandth of many entries, and the last.
+func (o Options) Tell(done, of int) {
 	if o.Progress != nil && (done%1000 == 0 || done == of) {
 		o.Progress(done, of)
 	}
@@ -99,7 +99,7 @@ var _ Cached = (*Files)(nil)
 
 // NewFiles returns the data set of items, in their order.
 func NewFiles(items []File, opt Options) *Files {
-	opt = opt.counting()
+	opt = opt.Counting()
 	f := &Files{items: make([]File, len(items)), maxPixels: opt.MaxPixels, tally: tally{opt.Account}}
 	for i, it := range items {
 		kept := make([]string, 0, len(it.Captions))

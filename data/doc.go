@@ -4,8 +4,8 @@
 //
 // The layers, each usable alone:
 //
-//	Dataset    a finite list of images with captions: Files (lists, Karpathy, COCO, Flickr, folders), Table (csv),
-//	           Shards (webdataset), Parquet, scenes splits
+//	Dataset    a finite list of images with captions: Files (lists, which data/source reads, and folders), Table
+//	           (csv), Shards (webdataset), Parquet, scenes splits
 //	Stream     sample number c of an endless training stream fills a row of columns
 //	Loader     batches of a stream, in order, prefetched; position = next counter
 //	Texts      the source of the columns of captions: a tokenizer and a length
@@ -16,7 +16,7 @@
 // A training run asks for the columns that its model reads (package batch), and only
 // these are made:
 //
-//	ds, err := data.LoadCaptions(root, []string{"train.json"}, data.Options{})
+//	ds, err := source.LoadCaptions(root, []string{root + "/train.json"}, data.Options{}) // of data/source
 //	stream, err := data.NewTrain(ds, data.TrainConfig{
 //		Seed: seed, Transform: transform.Train{Size: 128}, Text: &data.Texts{Tokenizer: tok, Tokens: 25},
 //	})

@@ -61,9 +61,8 @@ func NewEval(ds Dataset, cfg EvalConfig) (*Eval, error) {
 		e.byImage = append(e.byImage, mine)
 	}
 	if len(e.images) == 0 {
-		return nil, fmt.Errorf(
-			"data: none of the %d images of the evaluation split has a caption of at least one word (punctuation "+
-				"does not count): give the entries of its files captions", ds.Len())
+		return nil, fmt.Errorf("data: none of the %d images of the evaluation split has a caption of at least one "+
+			"word (punctuation does not count): give the entries of its files captions", ds.Len())
 	}
 	return e, nil
 }

@@ -86,7 +86,7 @@ func TestSceneSources(t *testing.T) {
 		}
 	}
 	if _, err := NewSceneSet(w, "train", 32); err == nil {
-		t.Error("train is no fixed split")
+		t.Error("train is not a fixed split")
 	}
 	if _, err := NewSceneStream(w, 0, cfg); err == nil {
 		t.Error("an epoch of nothing must fail")
@@ -109,10 +109,7 @@ func TestHasSiblings(t *testing.T) {
 		{[][]string{{"a"}, {}, {"c"}}, []int64{4, 4, 5}, false}, // an image without a caption is left out
 	} {
 		ds := &Memory{Images: make([]*transform.Image, len(c.texts)), Texts: c.texts, IDs: c.ids}
-		e, err := NewEval(ds, EvalConfig{ImageSize: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := evalOf(t, ds, EvalConfig{ImageSize: 4})
 		if e.HasSiblings() != c.want {
 			t.Errorf("captions %q of images with ids %v: %v", c.texts, c.ids, e.HasSiblings())
 		}

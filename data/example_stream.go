@@ -135,9 +135,8 @@ func (s *ExampleStream) SampleTimed(c uint64, row batch.Row, w *images.Stopwatch
 func fillExample(e Example, i int, row batch.Row, text *Texts, answers Answers, clean string, maxWords int) error {
 	said := Clean(clean, e.Text, maxWords)
 	if said == "" {
-		return fmt.Errorf(
-			"data: sample %d: nothing is left of the text %.60q by data.clean: use another rule, or remove the "+
-				"sample", i, e.Text)
+		return fmt.Errorf("data: sample %d: nothing is left of the text %.60q by data.clean: use another rule, or "+
+			"remove the sample", i, e.Text)
 	}
 	text.Fill(said, row)
 	row.Set(batch.IDs, int32(i&0x7fffffff))

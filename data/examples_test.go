@@ -145,10 +145,7 @@ func TestFilesOfExamples(t *testing.T) {
 	missing := &FileExamples{}
 	missing.Add(Example{Text: "a"}, "no/such.png")
 	for want, x := range map[string]Examples{"": drawnExamples(t, false), "1 of 1 image files": missing} {
-		e, err := NewEval(ExampleDataset{x}, EvalConfig{ImageSize: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := evalOf(t, ExampleDataset{x}, EvalConfig{ImageSize: 8})
 		if err := e.FindFiles(t.Context(), 2, nil); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%T: %v, want %q", x, err, want)
 		}

@@ -9,20 +9,21 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // maxExpanded is the largest number of files that a range may name.
 const maxExpanded = 1_000_000
 
-// Expand returns the files that names stand for, below root unless absolute. {000..099} is each
+// Expand returns the files that the given names stand for, below root unless absolute. {000..099} is each
 // number with the zeros of its first one, {a,b} each of the words; *, ? and [ ] match files that are
 // there, in the order of their names. A pattern that matches nothing is fs.ErrNotExist. Nothing is
 // looked up for other names, and a name that contains such characters and is that of a file
 // is that file.
-func Expand(root string, names []string) ([]string, error) {
+func Expand(root string, given []string) ([]string, error) {
 	var list []string
-	for _, name := range names {
-		path := under(root, name)
+	for _, name := range given {
+		path := names.Under(root, name)
 		if isFile(path) == nil {
 			list = append(list, path)
 			continue
@@ -33,15 +34,15 @@ func Expand(root string, names []string) ([]string, error) {
 		}
 		for _, p := range ranges {
 			if !strings.ContainsAny(p, "*?[") {
-				list = append(list, under(root, p))
+				list = append(list, names.Under(root, p))
 				continue
 			}
-			found, err := filepath.Glob(under(files.Literal(root), p))
+			found, err := filepath.Glob(names.Under(files.Literal(root), p))
 			if err == nil && len(found) == 0 {
 				err = fs.ErrNotExist
 			}
 			if err != nil {
-				return nil, fmt.Errorf("data: no file matches %s: %w", under(root, p), err)
+				return nil, fmt.Errorf("data: no file matches %s: %w", names.Under(root, p), err)
 			}
 			slices.Sort(found)
 			list = append(list, found...)
@@ -68,7 +69,7 @@ func braces(s string) ([]string, error) {
 		a, err1 := strconv.ParseUint(first, 10, 32)
 		b, err2 := strconv.ParseUint(last, 10, 32)
 		if err1 != nil || err2 != nil || b < a || b-a >= maxExpanded {
-			return nil, fmt.Errorf("{%s} is no range of at most %d rising numbers", inner, maxExpanded)
+			return nil, fmt.Errorf("{%s} is not a range of at most %d rising numbers", inner, maxExpanded)
 		}
 		words = words[:0]
 		for n := a; n <= b; n++ {

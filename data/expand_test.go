@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"b-1.tar", "b-0.tar", "b-10.tar", "odd{1..3}.tar", "odd[1].tar"} {
-		writeFile(t, filepath.Join(dir, name), nil)
+		filetest.Write(t, filepath.Join(dir, name), "")
 	}
 	for _, c := range []struct {
 		names []string
@@ -38,14 +40,14 @@ func TestExpand(t *testing.T) {
 	if got, err := Expand("elsewhere", []string{filepath.Join(dir, "b-{0..0}.tar")}); err != nil || got[0] != filepath.Join(dir, "b-0.tar") {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, folder := range []string{"set [1]", "set {1,2}", `set *?\`, "set {"} { // which is no pattern
+	for _, folder := range []string{"set [1]", "set {1,2}", `set *?\`, "set {"} { // which is not a pattern
 		root := filepath.Join(dir, folder)
 		if err := os.Mkdir(root, 0o777); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{filepath.Join(root, "b-0.tar"), filepath.Join(root, "b-1.tar")}
 		for _, path := range want {
-			writeFile(t, path, nil)
+			filetest.Write(t, path, "")
 		}
 		for _, name := range []string{"b-*.tar", "b-{0..1}.tar", "b-{0,1}.t[ab]r", "./b-?.tar"} {
 			if got, err := Expand(root, []string{name}); err != nil || !slices.Equal(got, want) {
@@ -56,9 +58,9 @@ func TestExpand(t *testing.T) {
 	for name, want := range map[string]string{
 		"a-{0..3.tar":                 "a { without its }",
 		"a-{{0..3}}.tar":              "a { without its }",
-		"a-{3..0}.tar":                "{3..0} is no range",
-		"a-{a..c}.tar":                "{a..c} is no range",
-		"a-{0..9999999}.tar":          "is no range of at most 1000000",
+		"a-{3..0}.tar":                "{3..0} is not a range",
+		"a-{a..c}.tar":                "{a..c} is not a range",
+		"a-{0..9999999}.tar":          "is not a range of at most 1000000",
 		"{0..9999}{0..9999}{0..9999}": "more than 1000000 files",
 	} {
 		if _, err := Expand(dir, []string{name}); err == nil || !strings.Contains(err.Error(), want) {

@@ -18,7 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/normalform"
 )
 
-// AllImages in the place of a split is all images of a folder of classes that is not divided.
+// AllImages instead of a split is all images of a folder of classes that is not divided.
 const AllImages = "all"
 
 // splits are the splits of a data set, which a folder of classes may have as folders.
@@ -46,9 +46,8 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 		return nil, err
 	}
 	if bySplit && split == AllImages {
-		return nil, fmt.Errorf(
-			"data: %s is divided into folders by split: choose one of train, val and test, or name the folder "+
-				"below it", root)
+		return nil, fmt.Errorf("data: %s is divided into folders by split: choose one of train, val and test, or name "+
+			"the folder below it", root)
 	}
 	from, namesFrom := root, root
 	if bySplit {
@@ -71,7 +70,7 @@ func LoadFolder(root, split string, opt Options) (*Files, error) {
 			return nil, err
 		}
 	}
-	opt = opt.counting()
+	opt = opt.Counting()
 	var items []File
 	for k, class := range present {
 		if opt.Progress != nil {

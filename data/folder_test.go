@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // tree makes the named files below a new folder: images by their extension, folders
@@ -159,7 +160,7 @@ func TestFolderBadImages(t *testing.T) {
 		list = append(list, fmt.Sprintf("train/a/%d.png", i), fmt.Sprintf("train/b/%d.png", i))
 	}
 	root := tree(t, list...)
-	writeFile(t, filepath.Join(root, "train/a/7.png"), []byte("not an image"))
+	filetest.Write(t, filepath.Join(root, "train/a/7.png"), []byte("not an image"))
 	ds, err := LoadFolder(root, "train", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -209,10 +210,7 @@ func TestFolderCifar(t *testing.T) {
 			t.Errorf("classes %q", classes)
 		}
 		total += ds.Len()
-		e, err := NewEval(ds, EvalConfig{ImageSize: 32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := evalOf(t, ds, EvalConfig{ImageSize: 32})
 		count := make([]int, 10)
 		dst := make([]float32, 3*32*32)
 		for i := range e.NumImages() {

@@ -95,6 +95,21 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 	return nil
 }
 
+// eachTold is each that tells progress, if not nil, after each call, from one goroutine at a time.
+func eachTold(ctx context.Context, n, workers int, progress func(done, of int), f func(i int) error) error {
+	var mu sync.Mutex
+	done := 0
+	return each(ctx, n, workers, func(i int) error {
+		err := f(i)
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; progress != nil && ctx.Err() == nil {
+			progress(done, n)
+		}
+		return err
+	})
+}
+
 // Images is the gallery of images: batch.Images (3, S, S), resized and normalised, the columns of
 // a Columned data set, and batch.Labels.
 func (e *Eval) Images() Gallery { return evalImages{e} }

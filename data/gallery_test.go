@@ -15,10 +15,7 @@ func TestGalleries(t *testing.T) {
 	ds := pictures(5)
 	ds.Texts[1] = nil
 	ds.Classes, ds.ClassOf = []string{"p", "q", "r"}, []int32{2, 0, 1, 0, 2}
-	e, err := NewEval(ds, EvalConfig{ImageSize: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, ds, EvalConfig{ImageSize: 8})
 	images := e.Images()
 	b := batch.New(4, images.Columns()...)
 	if err := LoadRows(t.Context(), images, 1, 3, b, 2); err != nil {
@@ -54,10 +51,7 @@ func TestGalleries(t *testing.T) {
 
 func TestLoadRowsRefuses(t *testing.T) {
 	ds := pictures(4)
-	e, err := NewEval(ds, EvalConfig{ImageSize: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, ds, EvalConfig{ImageSize: 8})
 	for _, text := range []*Texts{nil, {Tokens: 3}, {Tokenizer: letters{}}} {
 		if _, err := e.Texts(text); err == nil {
 			t.Errorf("%v must not do for captions", text)

@@ -99,10 +99,7 @@ func TestIdentityLoader(t *testing.T) {
 		defer l.Close()
 		l.Start(from)
 		for range n {
-			b, err := l.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := nextOf(t, l)
 			ids := b.Ints(batch.IDs)
 			for i := range ids {
 				if ids[i] != ids[i/3*3] || i%3 == 0 && slices.Contains(ids[:i], ids[i]) {
@@ -128,10 +125,7 @@ func TestTrainIdentities(t *testing.T) {
 	for i := range 10 {
 		m.Images, m.Texts, m.IDs = append(m.Images, transform.NewImage(4, 4)), append(m.Texts, []string{"a picture"}), append(m.IDs, int64(100+i%3))
 	}
-	s, err := NewTrain(m, TrainConfig{Transform: transform.Train{Size: 4, ScaleMin: 1}, Identities: IdentityConfig{Identities: 2, Images: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := trainOf(t, m, TrainConfig{Transform: transform.Train{Size: 4, ScaleMin: 1}, Identities: IdentityConfig{Identities: 2, Images: 4}})
 	if s.NumIdentities() != 3 || s.IdentityCounts() != (IdentityCounts{Identities: 3, Short: 2}) || s.EpochSamples() != 8 {
 		t.Errorf("%d identities, %+v, %d samples", s.NumIdentities(), s.IdentityCounts(), s.EpochSamples())
 	}

@@ -2,7 +2,6 @@ package data
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image"
 	"image/color"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // pngOf is image i of tests, 3x2 pixels of (10 i, 20 i, 30 i).
@@ -47,7 +47,7 @@ func pngFolder(t testing.TB, n int) string {
 		t.Fatal(err)
 	}
 	for i := range n {
-		writeFile(t, filepath.Join(dir, fmt.Sprintf("images/%d.png", i)), pngOf(t, i))
+		filetest.Write(t, filepath.Join(dir, fmt.Sprintf("images/%d.png", i)), pngOf(t, i))
 	}
 	return dir
 }
@@ -80,10 +80,7 @@ func checkSame(t *testing.T, ds Dataset, want naive) {
 	for _, pairs := range []bool{false, true} {
 		stream := func(ds Dataset) Stream {
 			cfg := TrainConfig{Seed: 5, Pairs: pairs, Transform: transform.Train{Size: 4, ScaleMin: 0.5, Flip: true}, Text: &Texts{Tokenizer: letters{}, Tokens: 20}}
-			s, err := NewTrain(ds, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := trainOf(t, ds, cfg)
 			return s
 		}
 		var other Dataset = want
@@ -113,10 +110,7 @@ func batchKeys(t *testing.T, s Stream, from uint64, n, workers int) (keys []batc
 	l.Start(from)
 	for range n {
 		at := l.Position()
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		keys = append(keys, batchKey{at, fmt.Sprint(b.Counters, b.Ints(batch.IDs), b.Ints(batch.Tokens), b.Floats(batch.Images))})
 		l.Recycle(b)
 	}

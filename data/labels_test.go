@@ -34,10 +34,7 @@ func TestLabelsOfScenes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEval(set, EvalConfig{ImageSize: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, set, EvalConfig{ImageSize: 24})
 	if got, ok := e.Labels(); !ok || !slices.Equal(got, names) {
 		t.Error("the evaluation set does not know the classes")
 	}
@@ -51,14 +48,8 @@ func TestLabelsOfScenes(t *testing.T) {
 // Data without classes must say so everywhere.
 func TestLabelsUnknown(t *testing.T) {
 	ds := NewFiles([]File{{Path: "a", Captions: []string{"x"}, Label: 3}}, Options{})
-	tr, err := NewTrain(ds, TrainConfig{Transform: transform.Train{Size: 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := NewEval(memory(2, "a"), EvalConfig{ImageSize: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := trainOf(t, ds, TrainConfig{Transform: transform.Train{Size: 2}})
+	e := evalOf(t, memory(2, "a"), EvalConfig{ImageSize: 2})
 	over, err := Overfit(numbered{epoch: 3}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -71,10 +62,7 @@ func TestLabelsUnknown(t *testing.T) {
 	if ds.Label(0) != UnknownLabel || e.Label(0) != UnknownLabel || tr.SampleLabel(0) != UnknownLabel || sampleLabel(over, 0) != UnknownLabel {
 		t.Error("a label without classes")
 	}
-	plain, err := NewTrain(memory(2, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := trainOf(t, memory(2, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
 	l := newLoader(t, plain, LoaderConfig{BatchSize: 2})
 	b, err := l.Next(context.Background())
 	if err != nil || !slices.Equal(b.Ints(batch.Labels), []int32{UnknownLabel, UnknownLabel}) {
@@ -100,10 +88,7 @@ func TestLabelsFollowImages(t *testing.T) {
 		t.Errorf("labels %v", got)
 	}
 	for _, pairs := range []bool{false, true} {
-		tr, err := NewTrain(ds, TrainConfig{Seed: 2, Transform: transform.Train{Size: 2}, Pairs: pairs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := trainOf(t, ds, TrainConfig{Seed: 2, Transform: transform.Train{Size: 2}, Pairs: pairs})
 		over, err := Overfit(tr, 3)
 		if err != nil {
 			t.Fatal(err)

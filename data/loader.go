@@ -71,9 +71,8 @@ type BadShareError struct {
 
 // Error names the share and the first reasons.
 func (e *BadShareError) Error() string {
-	s := fmt.Sprintf(
-		"data: %d of %d samples are bad, more than data.max_bad_share = %g allows: mend the data (trainer data "+
-			"check lists what is wrong) or raise the limit", e.Bad, e.Read, e.Allowed)
+	s := fmt.Sprintf("data: %d of %d samples are bad, more than data.max_bad_share = %g allows: mend the data "+
+		"(trainer data check lists what is wrong) or raise the limit", e.Bad, e.Read, e.Allowed)
 	for i, x := range e.Examples {
 		if i == 3 {
 			break
@@ -156,9 +155,8 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 		cfg.Group = parallel.Single{}
 	}
 	if n := cfg.Group.Size(); cfg.BatchSize%n != 0 {
-		return nil, fmt.Errorf(
-			"train.batch_size: the rows of a batch must be shared equally (got %d rows for %d processes): use a "+
-				"multiple of %d", cfg.BatchSize, n, n)
+		return nil, fmt.Errorf("train.batch_size: the rows of a batch must be shared equally (got %d rows for %d "+
+			"processes): use a multiple of %d", cfg.BatchSize, n, n)
 	}
 	if err := batch.Check(cfg.Columns, stream.Columns()); err != nil {
 		return nil, err
@@ -176,9 +174,8 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 		}
 	}
 	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
-		return nil, fmt.Errorf(
-			"data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or data.drop_last = "+
-				"false", n, cfg.BatchSize)
+		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or "+
+			"data.drop_last = false", n, cfg.BatchSize)
 	}
 	return &Loader{stream: stream, cfg: cfg, pool: make(chan *Batch, cfg.Prefetch+1+max(1, cfg.Held))}, nil
 }

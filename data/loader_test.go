@@ -35,10 +35,7 @@ func counters(t *testing.T, l *Loader, n int) [][]int32 {
 	t.Helper()
 	var all [][]int32
 	for range n {
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		all = append(all, slices.Clone(b.Ints(batch.IDs)))
 		l.Recycle(b)
 	}
@@ -172,10 +169,7 @@ func TestLoaderResumesExactly(t *testing.T) {
 	l.Start(0)
 	for range 8 {
 		at = append(at, l.Position())
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		all = append(all, key(b))
 		l.Recycle(b)
 	}
@@ -240,10 +234,7 @@ func TestLoaderPeek(t *testing.T) {
 			t.Fatalf("batch %d: two calls show two batches", k)
 		}
 		at := l.Position()
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		if ahead != nil && b != ahead {
 			t.Fatalf("batch %d is not the one that was shown", k)
 		}
@@ -278,10 +269,7 @@ func TestLoaderReusesMemory(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 100, size: 64, text: someText(8)}, LoaderConfig{BatchSize: 8, Workers: 1})
 	seen := map[*Batch]bool{}
 	for range 50 {
-		b, err := l.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		seen[b] = true
 		l.Recycle(b)
 	}
@@ -295,10 +283,7 @@ func TestLoaderRecyclesOnce(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 100, size: 64, text: someText(8)}, LoaderConfig{BatchSize: 8, Workers: 1, Held: 2})
 	next := func() *Batch {
 		t.Helper()
-		b, err := l.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		return b
 	}
 	first := next()
@@ -321,10 +306,7 @@ func TestLoaderRecyclesOnce(t *testing.T) {
 func TestLoaderPaddingAndEnd(t *testing.T) {
 	l := newLoader(t, numbered{epoch: 4, text: someText(5)}, LoaderConfig{BatchSize: 2})
 	l.Start(9)
-	b, err := l.Next(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := nextOf(t, l)
 	if want := []int32{2, 'n', '9', 0, 0, 2, 'n', '1', '0', 0}; !slices.Equal(b.Ints(batch.Tokens), want) {
 		t.Errorf("tokens %v, want %v", b.Ints(batch.Tokens), want)
 	}
@@ -343,10 +325,7 @@ func TestLoaderPaddingAndEnd(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	tr, err := NewTrain(memory(3, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := trainOf(t, memory(3, "a"), TrainConfig{Transform: transform.Train{Size: 4}})
 	over, err := Overfit(tr, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -471,10 +450,7 @@ func BenchmarkScenesLoader64(b *testing.B) {
 	}
 	defer l.Close()
 	for b.Loop() {
-		made, err := l.Next(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
+		made := nextOf(b, l)
 		l.Recycle(made)
 	}
 	b.ReportMetric(96*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
@@ -494,10 +470,7 @@ func TestLoaderResumesExactlyOverBadSamples(t *testing.T) {
 		l := newLoader(t, tr, cfg)
 		for range 20 {
 			pos := l.Position()
-			want, err := l.Next(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := nextOf(t, l)
 			r := newLoader(t, tr, cfg)
 			r.Start(pos)
 			got, err := r.Next(context.Background())

@@ -23,10 +23,7 @@ func TestLongNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ds, err := LoadCaptions(dir, []string{"a.json"}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := listed(t, dir, "a.json")
 	short := func(what, text string) {
 		if len(text) > 3000 || !strings.Contains(text, " bytes] ... ") {
 			t.Errorf("%s has %d bytes: %.1000q", what, len(text), text)
@@ -62,27 +59,5 @@ func TestLongNames(t *testing.T) {
 	_, err = newLoader(t, tr, LoaderConfig{BatchSize: 1, Workers: 1}).Next(context.Background())
 	if many := new(BadShareError); !errors.As(err, &many) || len(err.Error()) > 10_000 {
 		t.Errorf("%.1000v", err)
-	}
-	b = []byte(`[{"image": "` + strings.Repeat("x", 5_000_000) + `"}]`)
-	if _, err := parseCaptions("a.json", b, Options{}); err == nil {
-		t.Error("no caption is no error")
-	} else {
-		short("the error of an entry", err.Error())
-	}
-}
-
-// TestManyCaptionsOfOneImage: captions of one image are collected in memory that grows with them.
-func TestManyCaptionsOfOneImage(t *testing.T) {
-	const n = 20_000
-	b := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"image":"a.png","caption":"a dog"},`, n), ",") + "]")
-	done := budgettest.Within(t, len(b))
-	recs, err := parseCaptions("a.json", b, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ds, err := merge("", recs, Options{})
-	done()
-	if err != nil || ds.Len() != 1 || len(ds.Captions(0)) != n {
-		t.Error(err)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/names"
 )
 
-// MissingError says that files of images are not there, or are no files.
+// MissingError says that files of images are not there, or are not files.
 type MissingError struct {
 	Count, Of int
 	Examples  []error // the first ones, at most maxMissing
@@ -23,9 +22,8 @@ const maxMissing = 5
 // Error counts the files and names the first.
 func (e *MissingError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(
-		&b, "data: %d of %d image files cannot be read: correct their paths or data.root, or remove the "+
-			"entries", e.Count, e.Of)
+	fmt.Fprintf(&b, "data: %d of %d image files cannot be read: correct their paths or data.root, or remove the "+
+		"entries", e.Count, e.Of)
 	for _, x := range e.Examples {
 		fmt.Fprintf(&b, "\n  %v", x)
 	}
@@ -54,17 +52,11 @@ func (e *Eval) FindFiles(ctx context.Context, workers int, progress func(done, o
 	return findFiles(ctx, paths, workers, progress)
 }
 
-// findFiles returns a *MissingError where some of the paths are no files.
+// findFiles returns a *MissingError where some of the paths are not files.
 func findFiles(ctx context.Context, paths []string, workers int, progress func(done, of int)) error {
-	var mu sync.Mutex
-	done, errs := 0, make([]error, len(paths))
-	err := each(ctx, len(paths), workers, func(i int) error {
+	errs := make([]error, len(paths))
+	err := eachTold(ctx, len(paths), workers, progress, func(i int) error {
 		errs[i] = isFile(paths[i])
-		mu.Lock()
-		defer mu.Unlock()
-		if done++; progress != nil && ctx.Err() == nil {
-			progress(done, len(paths))
-		}
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 func TestFindFiles(t *testing.T) {
@@ -20,19 +22,14 @@ func TestFindFiles(t *testing.T) {
 		if i < 2 { // not there
 			continue
 		}
-		if err := os.WriteFile(path, nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, "")
 	}
 	items[8].Captions = nil // not evaluated on
 	if err := os.Remove(items[8].Path); err != nil {
 		t.Fatal(err)
 	}
 	find := func(ctx context.Context, items []File) (told int, err error) {
-		e, err := NewEval(NewFiles(items, Options{}), EvalConfig{ImageSize: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := evalOf(t, NewFiles(items, Options{}), EvalConfig{ImageSize: 8})
 		return told, e.FindFiles(ctx, 3, func(done, of int) {
 			if told++; done != told || of != e.NumImages() {
 				t.Errorf("told %d of %d after %d of %d", done, of, told, e.NumImages())
@@ -64,10 +61,7 @@ func TestFindFiles(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	// Pictures in memory have no files to look for.
-	e, err := NewEval(pictures(3), EvalConfig{ImageSize: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := evalOf(t, pictures(3), EvalConfig{ImageSize: 8})
 	if err := e.FindFiles(ctx, 1, nil); err != nil {
 		t.Error(err)
 	}

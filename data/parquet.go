@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // ParquetConfig says how tables of images are read.
@@ -57,7 +58,7 @@ func OpenParquet(root string, paths []string, cfg ParquetConfig, opt Options) (*
 	if len(paths) == 0 {
 		return nil, errors.New("data: no table given: set data.parquet.train_files, val_files or test_files")
 	}
-	opt = opt.counting()
+	opt = opt.Counting()
 	p := &Parquet{cfg: cfg, root: root, opt: opt, fileRows: newFileRows(paths, 1, opt)}
 	p.pages.Most = 2 * max(cfg.Shuffle, 1) // at the end of samples that are mixed, the next ones are begun
 	for i, path := range paths {
@@ -143,7 +144,7 @@ func readTable(r io.ReaderAt, size int64, cfg ParquetConfig, opt Options) (*parq
 		if err != nil {
 			return nil, err
 		}
-		opt.Account.Changed("text", garbled+more, "bytes that are no UTF-8, read as U+FFFD")
+		opt.Account.Changed("text", garbled+more, "bytes that are not UTF-8, read as U+FFFD")
 		for i, texts := range captions {
 			x.add(append(paths[i], "")[0], texts, opt.Clean)
 		}
@@ -190,7 +191,7 @@ func (p *Parquet) entry(i int) Entry {
 // path of an image that is a file.
 func (p *Parquet) path(i int) string {
 	if path := p.text(i, 0); p.of(i).images == nil && path != "" {
-		return under(p.root, path)
+		return names.Under(p.root, path)
 	}
 	return p.container(i)
 }
@@ -207,11 +208,11 @@ func (p *Parquet) place(i int) (path, part string) {
 	file, in := p.at(i)
 	named := p.text(i, 0)
 	if p.tables[file].images == nil {
-		return under(p.root, named), ""
+		return names.Under(p.root, named), ""
 	}
 	part = strconv.Itoa(in)
 	if named != "" {
-		if st, err := identity.StampOf(under(p.root, named)); err == nil {
+		if st, err := identity.StampOf(names.Under(p.root, named)); err == nil {
 			part += " " + st.Shared()
 		}
 	}
@@ -225,7 +226,7 @@ func (p *Parquet) imageTimed(i int, w *images.Stopwatch) (*transform.Image, erro
 		if path == "" {
 			return nil, fmt.Errorf("data: %s: row %d has no path of an image", p.files.paths[file], in)
 		}
-		return p.cache.image(under(p.root, path), p.opt.MaxPixels, w)
+		return p.cache.image(names.Under(p.root, path), p.opt.MaxPixels, w)
 	}
 	part := ""
 	if p.cache != nil {
@@ -235,7 +236,7 @@ func (p *Parquet) imageTimed(i int, w *images.Stopwatch) (*transform.Image, erro
 		g := x.groups[sort.Search(len(x.groups), func(k int) bool { return x.groups[k].first > in })-1]
 		b, err := p.pages.Get(x.images, g.number, in-g.first)
 		if err == nil && len(b) == 0 && path != "" {
-			return images.DecodeFileTimed(under(p.root, path), p.opt.MaxPixels, w)
+			return images.DecodeFileTimed(names.Under(p.root, path), p.opt.MaxPixels, w)
 		}
 		if err == nil && len(b) == 0 {
 			err = errors.New("the row has no image")

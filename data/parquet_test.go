@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 const parquetFolder = "testdata/parquet"
@@ -98,7 +99,7 @@ func TestParquetCacheOfFiles(t *testing.T) {
 	p.UseCache(cache)
 	for k, want := range []int{2, 2, 5, 5} { // row 2 is images/2.png
 		if k == 2 {
-			writeFile(t, filepath.Join(root, "images/2.png"), append(pngOf(t, 5), "longer"...))
+			filetest.Write(t, filepath.Join(root, "images/2.png"), append(pngOf(t, 5), "longer"...))
 		}
 		for i, want := range map[int]int{0: 0, 2: want} {
 			if m, err := p.Image(i); err != nil || !bytes.Equal(m.Pix, pixelsOf(want).Pix) {
@@ -113,10 +114,10 @@ func TestParquetCacheOfFiles(t *testing.T) {
 
 func TestParquetRefuses(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "a.parquet")
-	writeFile(t, text, []byte("this is no table, and long enough to be one"))
+	filetest.Write(t, text, []byte("this is not a table, and long enough to be one"))
 	for _, c := range []struct{ file, image, caption, want string }{
 		{parquetFile("none"), "image", "caption", "no such file"},
-		{text, "image", "caption", "it is no .parquet file"},
+		{text, "image", "caption", "it is not a .parquet file"},
 		{parquetFile("struct"), "picture", "caption", `data.parquet.image: there is no column "picture": the columns are ["label" "image" "caption"]`},
 		{parquetFile("struct"), "image", "text", `data.parquet.caption: there is no column "text": the columns are`},
 		{parquetFile("struct"), "label", "caption", `column "label" is neither a group with bytes, nor bytes, nor a path`},
@@ -142,7 +143,7 @@ func TestDamagedParquetImages(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	try := func(what string, b []byte) {
-		writeFile(t, path, b)
+		filetest.Write(t, path, b)
 		p, err := OpenParquet("", []string{path}, ParquetConfig{Image: "image", Caption: "caption", Shuffle: 2}, Options{})
 		if err != nil {
 			return
@@ -172,10 +173,7 @@ func FuzzParquet(f *testing.F) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := filetest.Read(f, name)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

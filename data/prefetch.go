@@ -143,12 +143,11 @@ func (l *Loader) sample(counter uint64, row batch.Row) (err error) {
 	return l.stream.Sample(counter, row)
 }
 
-// exhausted is the error of a machine that has run out of files or memory, which is no fault
+// exhausted is the error of a machine that has run out of files or memory, which is not a fault
 // of the sample.
 func exhausted(err error) error {
-	return fmt.Errorf(
-		"data: %w: this is no bad sample but a limit of the machine: raise it (ulimit -n for open files) or lower "+
-			"data.workers", err)
+	return fmt.Errorf("data: %w: this is not a bad sample but a limit of the machine: raise it (ulimit -n for open "+
+		"files) or lower data.workers", err)
 }
 
 // counting counts samples in their order. Where the rest of an epoch fills no batch it is dropped as soon as that is

@@ -25,7 +25,7 @@ type Regions struct {
 // Names of its own columns. A tower that reads regions agrees on them.
 const (
 	regionColumn = "regions"      // (R, D) float32, rows of zeros after the last box
-	countColumn  = "region count" // () int32, boxes that are no padding
+	countColumn  = "region count" // () int32, boxes that are not padding
 )
 
 func (r *Regions) Columns() []data.Column {

@@ -28,7 +28,7 @@ type shard struct {
 	Sizes   []int64 // of them; 0: see the fault
 	Texts   packed  // of each sample its name, its fault ("": none) and its captions
 	Empty   int     // captions that were dropped because nothing of them is left
-	Other   string  // ends of the names of members that are no part of a sample, for messages
+	Other   string  // ends of the names of members that are not part of a sample, for messages
 }
 
 // Strings of a list of shard.Texts.
@@ -47,7 +47,7 @@ const (
 // indexShard reads the headers of a tar file of size bytes, and the members that hold captions: the .txt
 // member of a sample, or what its .json member has under jsonKey, less those of which the
 // rule clean leaves nothing. Members of a sample follow each other. What is incomplete or cannot be read is a sample
-// with a fault; what is neither image nor caption is passed over. An error means that the file is no tar file.
+// with a fault; what is neither image nor caption is passed over. An error means that the file is not a tar file.
 func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, error) {
 	x := shardIndexer{jsonKey: jsonKey, clean: clean, other: map[string]bool{}}
 	lost, err := table.Members(r, size, x.member)
@@ -57,9 +57,8 @@ func indexShard(r io.ReadSeeker, size int64, jsonKey, clean string) (*shard, err
 	case lost == table.ErrBehindEnd:
 		x.ends("behind the end of the shard", lost.Error())
 	case lost != nil:
-		x.ends("end of the shard", fmt.Sprintf(
-			"the shard is cut or damaged here, and what follows is lost (%s): copy it again",
-			words.Cut(lost.Error(), longestExample)))
+		x.ends("end of the shard", fmt.Sprintf("the shard is cut or damaged here, and what follows is lost (%s): copy "+
+			"it again", words.Cut(lost.Error(), longestExample)))
 	}
 	x.flush()
 	x.s.Other = endsOf(x.other)
@@ -239,9 +238,8 @@ func openShard(path, jsonKey, clean, dir string, warn func(error)) (*shard, iden
 			err = files.ReplaceFrom(name, func(w io.Writer) error { return writeShardIndex(w, s) })
 		}
 		if err != nil {
-			warn(fmt.Errorf(
-				"data: the index of a shard cannot be kept in data.cache_dir, and is made again at the next start: "+
-					"%w", err))
+			warn(fmt.Errorf("data: the index of a shard cannot be kept in data.cache_dir, and is made again at the "+
+				"next start: %w", err))
 		}
 	}
 	return s, stamp, nil
@@ -258,11 +256,11 @@ func writeShardIndex(w io.Writer, s *shard) error {
 
 // parseShardIndex reads the index of a shard of size bytes.
 func parseShardIndex(b []byte, size int64) (*shard, error) {
-	n := len(b) - 4
-	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
-		return nil, errors.New("its checksum does not fit")
+	b, err := summed(b)
+	if err != nil {
+		return nil, err
 	}
-	return decodeShard(b[:n], size)
+	return decodeShard(b, size)
 }
 
 func decodeShard(b []byte, size int64) (*shard, error) {
@@ -271,4 +269,13 @@ func decodeShard(b []byte, size int64) (*shard, error) {
 		return nil, err
 	}
 	return &s, s.check(size)
+}
+
+// summed is the bytes of an index before its checksum.
+func summed(b []byte) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != crc32.Checksum(b[:n], castagnoli) {
+		return nil, errors.New("its checksum does not fit")
+	}
+	return b[:n], nil
 }

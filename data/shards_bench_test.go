@@ -2,7 +2,6 @@ package data
 
 import (
 	"archive/tar"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -55,10 +54,7 @@ func BenchmarkShards(b *testing.B) {
 	cfg := TrainConfig{Seed: 1, Transform: transform.Train{Input: transform.Input{Mean: [3]float32{.5, .5, .5}, Std: [3]float32{.5, .5, .5}}, Size: side, ScaleMin: 0.5, Flip: true}}
 	var streams []*Train
 	for _, ds := range []Dataset{NewFiles(items, Options{}), packed} {
-		s, err := NewTrain(ds, cfg)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := trainOf(b, ds, cfg)
 		streams = append(streams, s)
 	}
 	for _, workers := range []int{1, 2} {
@@ -96,10 +92,7 @@ func turnOf(b *testing.B, s Stream, workers int, from uint64) (speed float64, en
 	l.Start(from)
 	begin, n := time.Now(), -batch // the first one makes the memory
 	for ; n <= 0 || time.Since(begin) < 100*time.Millisecond; n += batch {
-		x, err := l.Next(context.Background())
-		if err != nil {
-			b.Fatal(err)
-		}
+		x := nextOf(b, l)
 		if l.Recycle(x); n < 0 {
 			begin = time.Now()
 		}

@@ -83,10 +83,7 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 		}
 		return s
 	}
-	photos, err := NewTrain(memory(23, "a", "b", "c"), TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: .5, Flip: true}, Text: someText(6)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	photos := trainOf(t, memory(23, "a", "b", "c"), TrainConfig{Seed: 9, Transform: transform.Train{Size: 4, ScaleMin: .5, Flip: true}, Text: someText(6)})
 	turns, err := NewAlternating(tokenOf{0, 37, true}, tokenOf{1000, 500, false}, 8, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -75,9 +76,7 @@ func BenchmarkStages(b *testing.B) {
 		var raw []image.Image
 		for i, f := range files {
 			p := filepath.Join(dir, fmt.Sprint(i))
-			if err := os.WriteFile(p, f, 0o644); err != nil {
-				b.Fatal(err)
-			}
+			filetest.Write(b, p, f)
 			paths = append(paths, p)
 			m, err := images.Decode(f, 0)
 			if err != nil {

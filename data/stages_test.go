@@ -20,10 +20,7 @@ func TestMeasureStages(t *testing.T) {
 	items = append(items, File{Path: "/nowhere.jpg", ID: 99, Captions: []string{"nothing"}})
 	tr := TrainConfig{Seed: 3, Transform: transform.Train{Size: 64, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: someText(8)}
 	ds := NewFiles(items, Options{})
-	files, err := NewTrain(ds, tr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := trainOf(t, ds, tr)
 	world, err := scenes.New(scenes.Config{MinObjects: 1, MaxObjects: 4, Size: 64, ValSamples: 5, TestSamples: 5}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +78,7 @@ func TestTimedSamplesAreTheSame(t *testing.T) {
 	for i, p := range cachePhotos(t) {
 		items = append(items, File{Path: p, ID: int64(i), Captions: []string{"a photo", "a picture"}})
 	}
-	s, err := NewTrain(NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: someText(8)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := trainOf(t, NewFiles(items, Options{}), TrainConfig{Seed: 3, Transform: transform.Train{Size: 32, ScaleMin: 0.2, Flip: true, Ops: 2, Level: 7}, Text: someText(8)})
 	a, b := batch.New(1, s.Columns()...), batch.New(1, s.Columns()...)
 	var w images.Stopwatch
 	for c := range uint64(20) {

@@ -128,9 +128,8 @@ func NewTrain(ds Dataset, cfg TrainConfig) (*Train, error) {
 		t.n, parts = len(t.pairs), firsts
 	}
 	if t.n == 0 {
-		return nil, fmt.Errorf(
-			"data: the training data has no sample (%d images, %d pairs): check the files of the train "+
-				"split", ds.Len(), len(t.pairs))
+		return nil, fmt.Errorf("data: the training data has no sample (%d images, %d pairs): check the files of the "+
+			"train split", ds.Len(), len(t.pairs))
 	}
 	if cfg.Transform.Size <= 0 {
 		return nil, fmt.Errorf("data: image size must be > 0 (got %d)", cfg.Transform.Size)

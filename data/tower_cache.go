@@ -48,9 +48,8 @@ type TowerKey struct {
 func OpenTowerCache(k TowerKey, in TowerInputs) (*TowerCache, error) {
 	c := &TowerCache{rows: in.Rows, width: k.Width, states: make([][towerHash]byte, in.Rows)}
 	if need := c.Bytes(); need > k.Max {
-		return nil, fmt.Errorf(
-			"data: the features of %d %ss of %d numbers take %.1f GB: raise data.cache_max_gb, or set "+
-				"data.cache_features = false", in.Rows, k.Side, k.Width, math.Ceil(float64(need)/1e8)/10)
+		return nil, fmt.Errorf("data: the features of %d %ss of %d numbers take %.1f GB: raise data.cache_max_gb, or "+
+			"set data.cache_features = false", in.Rows, k.Side, k.Width, math.Ceil(float64(need)/1e8)/10)
 	}
 	names := sha256.New()
 	fmt.Fprintf(names, "geoalign tower cache 1\x00%x\x00%d\x00%d\x00%s %s\x00", k.Tower, k.Width, in.Rows, cacheVersion,
@@ -88,9 +87,8 @@ func (c *TowerCache) Width() int { return c.width }
 func (c *TowerCache) Bytes() int64 { return int64(c.rows) * c.stride() }
 
 // errNoRow says that a row is missing.
-var errNoRow = errors.New(
-	"its features are not in the cache: the sample was bad when they were computed, or the file was damaged since; " +
-		"start the run again to compute what is missing")
+var errNoRow = errors.New("its features are not in the cache: the sample was bad when they were computed, or the file " +
+	"was damaged since; start the run again to compute what is missing")
 
 // Row implements batch.Pool. A row that is missing is an error.
 func (c *TowerCache) Row(i int, dst []float32) error {

@@ -16,7 +16,7 @@ type TowerInputs struct {
 	// Item says which one row i is, and in which state: what a tower makes of it changes with that.
 	Item func(i int) (name, state string)
 	// Stream is the endless stream of some of the rows, in turn, with the columns of training samples. They
-	// are as in training, where nothing is drawn. bad is told of rows that cannot be made, in the place of
+	// are as in training, where nothing is drawn. bad is told of rows that cannot be made, instead of
 	// which there is something else; several goroutines call it.
 	Stream func(rows []int32, bad func(row int, err error)) Stream
 }

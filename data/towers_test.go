@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // TestTowerInputsOfTables: the images of tables of pairs are files that can be told apart, whose features can be kept.
@@ -21,10 +22,7 @@ func TestTowerInputsOfTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewTrain(table, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := trainOf(t, table, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
 	in, ok := s.ImageInputs()
 	if !ok || in.Rows != 2 {
 		t.Fatalf("%d rows, %t", in.Rows, ok)
@@ -54,10 +52,7 @@ func (d limited) place(i int) (path, part string) { return fmt.Sprint(i), "" }
 // row that cannot be made.
 func TestTowerInputsOfALimit(t *testing.T) {
 	for _, limit := range []error{syscall.EMFILE, syscall.EIO} {
-		s, err := NewTrain(limited{memory(4, "a"), limit}, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := trainOf(t, limited{memory(4, "a"), limit}, TrainConfig{Transform: transform.Train{Size: 4}, Text: someText(8)})
 		in, _ := s.ImageInputs()
 		var bad []int
 		stream := in.Stream([]int32{0, 1, 2, 3}, func(row int, _ error) { bad = append(bad, row) })
@@ -82,7 +77,7 @@ func TestTableCutInUse(t *testing.T) {
 	root := pngFolder(t, 3)
 	const text = "filepath,title\nimages/0.png,one\nimages/1.png,two\nimages/0.png,three\nimages/2.png,four\n"
 	path := filepath.Join(t.TempDir(), "pairs.csv")
-	writeFile(t, path, []byte(text))
+	filetest.Write(t, path, []byte(text))
 	table, err := LoadCSV(root, []string{path}, plainCSV, Options{})
 	if err != nil {
 		t.Fatal(err)

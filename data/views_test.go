@@ -54,10 +54,7 @@ func sceneStream(t testing.TB, tr transform.Train) *SceneStream {
 // augmentation of the same decoded image.
 func TestTwoViews(t *testing.T) {
 	decoded := 0
-	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: someText(6)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := trainOf(t, counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: someText(6)})
 	over, err := Overfit(files, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -143,10 +140,7 @@ func TestLoaderTwoViews(t *testing.T) {
 		cfg.Columns, cfg.Workers = s.Columns(), 1
 		for step := range 9 {
 			pos := l.Position()
-			b, err := l.Next(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := nextOf(t, l)
 			p, err := plain.Next(context.Background())
 			if err != nil {
 				t.Fatal(err)

@@ -43,24 +43,15 @@ func OpenShards(ctx context.Context, paths []string, cfg ShardsConfig, opt Optio
 	if len(paths) == 0 {
 		return nil, errors.New("data: no shard given: set data.webdataset.train_files, val_files or test_files")
 	}
-	opt = opt.counting()
+	opt = opt.Counting()
 	s := &Shards{cfg: cfg, shards: make([]*shard, len(paths)), fileRows: newFileRows(paths, shardCaptions, opt)}
-	var mu sync.Mutex
-	done, warned := 0, false
-	err := each(ctx, len(paths), indexWorkers, func(i int) (err error) {
+	var warned sync.Once // the others are no better
+	err := eachTold(ctx, len(paths), indexWorkers, opt.Progress, func(i int) (err error) {
 		s.shards[i], s.files.files[i], err = openShard(paths[i], cfg.JSONKey, opt.Clean, cfg.IndexDir, func(err error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if !warned && cfg.Warn != nil { // the others are no better
-				cfg.Warn(err.Error())
+			if cfg.Warn != nil {
+				warned.Do(func() { cfg.Warn(err.Error()) })
 			}
-			warned = true
 		})
-		mu.Lock()
-		defer mu.Unlock()
-		if done++; opt.Progress != nil && ctx.Err() == nil {
-			opt.Progress(done, len(paths))
-		}
 		return err
 	})
 	if err != nil {
@@ -105,10 +96,8 @@ func (s *Shards) count() error {
 		if faults = append(faults, other...); faults == nil {
 			faults = []string{s.files.paths[0] + " has no members"}
 		}
-		return fmt.Errorf(
-			"data: none of the %d shards has a complete sample: want an image (.jpg, .png, .webp or another format "+
-				"that is read) and %s\n  %s",
-			len(s.shards), what, strings.Join(faults, "\n  "))
+		return fmt.Errorf("data: none of the %d shards has a complete sample: want an image (.jpg, .png, .webp or "+
+			"another format that is read) and %s\n  %s", len(s.shards), what, strings.Join(faults, "\n  "))
 	}
 	return nil
 }

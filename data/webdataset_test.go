@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // member of a tar file of tests.
@@ -46,7 +47,7 @@ func shardFiles(t testing.TB, shards ...[]byte) (paths []string) {
 	dir := t.TempDir()
 	for i, b := range shards {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("%03d.tar", i)))
-		writeFile(t, paths[i], b)
+		filetest.Write(t, paths[i], b)
 	}
 	return paths
 }
@@ -141,10 +142,7 @@ func TestPartsOfPairs(t *testing.T) {
 	ds := naive{Memory: memory(5, "a", "b"), first: []int{0, 0, 2, 4, 4, 5}, mixed: 3}
 	ds.Texts[3] = nil
 	for pairs, want := range map[bool][]int{false: ds.first, true: {0, 0, 4, 6, 6, 8}} {
-		s, err := NewTrain(ds, TrainConfig{Pairs: pairs, Transform: trainSmall})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := trainOf(t, ds, TrainConfig{Pairs: pairs, Transform: trainSmall})
 		var seen []int
 		for c := range s.EpochSamples() {
 			seen = append(seen, s.order.At(uint64(c)))
@@ -245,7 +243,7 @@ func TestCutShards(t *testing.T) {
 		s, err := indexShard(bytes.NewReader(whole[:n]), int64(n), "", "")
 		if n < 512 {
 			if err == nil {
-				t.Errorf("%d bytes are no error", n)
+				t.Errorf("%d bytes are not an error", n)
 			}
 			continue
 		}
@@ -300,7 +298,7 @@ func TestHostileShards(t *testing.T) {
 	} {
 		var s *shard
 		var err error
-		if took := allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
+		if took := budgettest.Allocated(func() { s, err = indexShard(bytes.NewReader(c.tar), int64(len(c.tar)), "", "") }); took > 1<<20 {
 			t.Errorf("%s: takes %d bytes", name, took)
 		}
 		text := fmt.Sprint(err)
@@ -343,7 +341,7 @@ func TestSparseMembers(t *testing.T) {
 		if err := tar.NewWriter(&sparse).WriteHeader(&h); err != nil {
 			t.Fatal(err)
 		}
-		list := fmt.Appendf(nil, "1\n%d\n512\n", size-512) // of the pieces that are no hole: one, at the end
+		list := fmt.Appendf(nil, "1\n%d\n512\n", size-512) // of the pieces that are not a hole: one, at the end
 		sparse.Write(append(list, make([]byte, 1024-len(list))...))
 		img := string(pngOf(t, 1))
 		head := tarOf(t, member{"1.png", img}, member{"1.txt", "x"})
@@ -367,7 +365,7 @@ func TestShardsRefuse(t *testing.T) {
 		want string
 	}{
 		{"a.tar.gz", []byte("\x1f\x8b\x08 and so on"), "it is compressed: unpack it"},
-		{"a.tar", []byte(strings.Repeat("no tar ", 200)), "it is no tar file"},
+		{"a.tar", []byte(strings.Repeat("no tar ", 200)), "it is not a tar file"},
 		{"b.tar", nil, "none of the 1 shards has a complete sample"},
 		{"f.tar", make([]byte, 10240), "f.tar has no members"},
 		{"c.tar", tarOf(t, member{"1.mp", "x"}, member{"1.cls", "3"}), "end in .cls, .mp"},
@@ -375,7 +373,7 @@ func TestShardsRefuse(t *testing.T) {
 		{"e.tar", tarOf(t, member{"1.png", img}, member{"1.json", "{}"}), "data.webdataset.json_key for captions in .json members"},
 	} {
 		path := filepath.Join(dir, c.name)
-		writeFile(t, path, c.body)
+		filetest.Write(t, path, c.body)
 		_, err := OpenShards(t.Context(), []string{path}, ShardsConfig{}, Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) && c.body != nil {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
@@ -408,10 +406,7 @@ func TestShardIndexIsKept(t *testing.T) {
 	if len(list) != 1 || !slices.Equal(progress, []int{1, 1}) {
 		t.Fatalf("%q, progress %v", list, progress)
 	}
-	b, err := os.ReadFile(list[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, list[0])
 	// What is read is the index: one that says something else is believed.
 	other, err := decodeShard(b[:len(b)-4], 1<<20)
 	if err != nil {
@@ -423,7 +418,7 @@ func TestShardIndexIsKept(t *testing.T) {
 	if err := writeShardIndex(&written, other); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, list[0], written.Bytes())
+	filetest.Write(t, list[0], written.Bytes())
 	if got := samplesOf(open().shards[0]); got[0] != `other.png: ["other"]` || warned != nil {
 		t.Errorf("%q, %q", got, warned)
 	}
@@ -433,7 +428,7 @@ func TestShardIndexIsKept(t *testing.T) {
 		}
 		bad := slices.Clone(b)
 		bad[i] ^= 16
-		writeFile(t, list[0], bad)
+		filetest.Write(t, list[0], bad)
 		if got := samplesOf(open().shards[0]); !slices.Equal(got, want) {
 			t.Errorf("byte %d: %q", i, got)
 		}
@@ -442,11 +437,11 @@ func TestShardIndexIsKept(t *testing.T) {
 		}
 		warned = nil
 	}
-	writeFile(t, paths[0], tarOf(t, append(sampleMembers(t, 2), sampleMembers(t, 3)...)...))
+	filetest.Write(t, paths[0], tarOf(t, append(sampleMembers(t, 2), sampleMembers(t, 3)...)...))
 	if s := open(); s.Len() != 2 {
 		t.Errorf("%d samples of a shard that has changed", s.Len())
 	}
-	writeFile(t, filepath.Join(dir, "file"), nil)
+	filetest.Write(t, filepath.Join(dir, "file"), "")
 	dir = filepath.Join(dir, "file")
 	if s := open(); s.Len() != 2 || len(warned) != 1 || !strings.Contains(warned[0], dir) {
 		t.Errorf("%d samples, warned %q", s.Len(), warned)
@@ -461,7 +456,7 @@ func TestShardsChange(t *testing.T) {
 	if err := os.Remove(paths[0]); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, paths[1], append(one, make([]byte, 512)...))
+	filetest.Write(t, paths[1], append(one, make([]byte, 512)...))
 	if _, err := s.Image(0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -616,10 +611,7 @@ func TestShardFaultsAreBadSamples(t *testing.T) {
 	}
 	l := newLoader(t, stream, LoaderConfig{BatchSize: 6, MaxBadShare: 0.4, DropLast: true})
 	for range 3 {
-		b, err := l.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := nextOf(t, l)
 		l.Recycle(b)
 	}
 	bad, read, examples := l.Bad()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks/captioning"
 )
@@ -26,14 +26,9 @@ var captionSets = append(slices.Clone(aloneSets), "objective.captioning.weight=1
 
 // TestCaptioningTask trains some steps on captions of scenes and writes those of held-out ones.
 func TestCaptioningTask(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := filetest.Read(t, "testdata/keys.toml")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nand\nsmall\nbig\ntop\nleft\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nand\nsmall\nbig\ntop\nleft\n")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, captionSets))
 	if err != nil {
 		t.Fatal(err)

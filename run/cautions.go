@@ -29,7 +29,7 @@ func trainingCautions(dir string) []string {
 }
 
 // LogCautions returns what the log of a run folder says of its training and of its last evaluation; nothing where there
-// is no log that can be read.
+// is not a log that can be read.
 func LogCautions(dir string) []string {
 	rows, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
@@ -212,14 +213,9 @@ func swap(t *testing.T, path string, at int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := filetest.Read(t, path)
 	text[at] ^= 1
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text)
 	if err := os.Chtimes(path, st.ModTime(), st.ModTime()); err != nil {
 		t.Fatal(err)
 	}
@@ -295,17 +291,12 @@ func TestDataOfEarlierVersions(t *testing.T) {
 // forget makes a checkpoint one that says nothing of its data.
 func forget(t *testing.T, state string) {
 	t.Helper()
-	text, err := os.ReadFile(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := filetest.Read(t, state)
 	less := regexp.MustCompile(`,\s*"samples":\s*"[0-9a-f]{32}",\s*"samples_rule":\s*\d+`).ReplaceAll(text, nil)
 	if len(less) == len(text) {
 		t.Fatalf("%s says nothing of the samples", state)
 	}
-	if err := os.WriteFile(state, less, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, state, less)
 	checkpointtest.Reseal(t, filepath.Dir(state))
 }
 

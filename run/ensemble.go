@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
@@ -17,22 +18,19 @@ import (
 func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split string,
 	progress func(phase string, done, total int)) (Scores, error) {
 	if t.Config.Eval.RerankTop > 0 {
-		return nil, &ArgumentError{Err: fmt.Errorf(
-			"eval.rerank_top = %d re-ranks by one model: set it to 0 to average the scores of several",
-			t.Config.Eval.RerankTop)}
+		return nil, console.Argument("eval.rerank_top = %d re-ranks by one model: set it to 0 to average the scores "+
+			"of several", t.Config.Eval.RerankTop)
 	}
 	all := append([]*Trained{t}, others...)
 	var list []Evaluation
 	for _, x := range all {
 		if x.Config.Has(section.ImagesAlone) {
-			return nil, &ArgumentError{Err: fmt.Errorf(
-				"%s: scores of pairs need a model of images and texts, and model.system %q has no text tower",
-				x.Checkpoint.Path, x.Config.Model.System)}
+			return nil, console.Argument("%s: scores of pairs need a model of images and texts, and model.system %q "+
+				"has no text tower", x.Checkpoint.Path, x.Config.Model.System)
 		}
 		if x.Config.Has(section.Sentences) {
-			return nil, &ArgumentError{Err: fmt.Errorf(
-				"%s: scores of pairs need a model of images and texts, and model.system %q has no images",
-				x.Checkpoint.Path, x.Config.Model.System)}
+			return nil, console.Argument("%s: scores of pairs need a model of images and texts, and model.system %q "+
+				"has no images", x.Checkpoint.Path, x.Config.Model.System)
 		}
 		set, err := x.Split(ctx, t.SplitName(split), progress)
 		if err != nil {
@@ -43,9 +41,8 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 		}
 		if len(list) > 0 {
 			if err := sameGalleries(list[0].Set, set); err != nil {
-				return nil, &ArgumentError{Err: fmt.Errorf(
-					"%s and %s have other splits %q: %w: evaluate both on the same data, by --config or --set",
-					t.Checkpoint.Path, x.Checkpoint.Path, t.SplitName(split), err)}
+				return nil, console.Argument("%s and %s have other splits %q: %w: evaluate both on the same data, by "+
+					"--config or --set", t.Checkpoint.Path, x.Checkpoint.Path, t.SplitName(split), err)
 			}
 		}
 		if err := x.LoadForSplit(); err != nil {
@@ -60,7 +57,7 @@ func (t *Trained) EvaluateWith(ctx context.Context, others []*Trained, split str
 }
 
 // sameGalleries says in what two splits differ: images, which text is of which image, or
-// words. Stored features have rows of a file in the place of words.
+// words. Stored features have rows of a file instead of words.
 func sameGalleries(a, b *Split) error {
 	if a.Len() != b.Len() {
 		return fmt.Errorf("%d and %d images", a.Len(), b.Len())

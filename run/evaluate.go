@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/probe"
@@ -43,8 +43,8 @@ func CheckTask(name string) error {
 		return nil
 	}
 	list := EvalTasks()
-	return &ArgumentError{Err: fmt.Errorf("no task %q: the tasks are %s and %s", name,
-		strings.Join(list[:len(list)-1], ", "), list[len(list)-1])}
+	return console.Argument("no task %q: the tasks are %s and %s", name,
+		strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
 }
 
 // DefaultTask is the task that a system is evaluated on unless asked otherwise.
@@ -160,7 +160,7 @@ func (e Evaluation) alone(ctx context.Context, task tasks.Task) (Scores, error) 
 		scores, err = task.Evaluate(ctx, s)
 	}
 	if m := (*tasks.MisfitError)(nil); errors.As(err, &m) {
-		err = &ArgumentError{Err: err}
+		err = &console.ArgumentError{Err: err}
 	}
 	return scores, err
 }
@@ -228,6 +228,16 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 		return nil
 	}
 	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
+}
+
+// cleaner cleans a text as the captions of a configuration are.
+func cleaner(cfg config.Config) func(string) string {
+	return (&tasks.Setup{Source: cfg.Source()}).Cleaned
+}
+
+// Texts is a gallery of texts that no split has, cleaned as captions are: the columns of the tokenizer.
+func Texts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery {
+	return tasks.List{Texts: texts, Clean: cleaner(cfg), Columned: columns}
 }
 
 // logged returns the values of an outcome as metrics.jsonl names them.

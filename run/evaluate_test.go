@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/reid"
 	"github.com/geoalign/geoalign/tasks/sentencepairs"
@@ -20,12 +21,12 @@ func TestTasksNeedWords(t *testing.T) {
 	for _, task := range []string{probe.TextName, sentences.Name, sentiment.Name, reid.SiblingsName} {
 		_, err := Evaluate(t.Context(), Evaluation{Task: task, Config: cfg})
 		want := "the task " + task + ` needs a model that reads words, which model.system "moco" does not: use --task probe`
-		if usage := (*ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
+		if usage := (*console.ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	_, err := Evaluate(t.Context(), Evaluation{Task: sentencepairs.Name, Config: cfg})
-	if usage := (*ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), `which model.system "moco" is not: use --task probe`) {
+	if usage := (*console.ArgumentError)(nil); !errors.As(err, &usage) || !strings.Contains(err.Error(), `which model.system "moco" is not: use --task probe`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
@@ -151,8 +152,8 @@ func FinetuneTasks() []string {
 // are those of o.File, or where it is empty of the checkpoint, with o.Set over them.
 func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if task != "" && !slices.Contains(FinetuneTasks(), task) {
-		return config.Config{}, &ArgumentError{Err: fmt.Errorf("no task %q to fine-tune for: the tasks are %s", task,
-			strings.Join(FinetuneTasks(), ", "))}
+		return config.Config{}, console.Argument("no task %q to fine-tune for: the tasks are %s", task,
+			strings.Join(FinetuneTasks(), ", "))
 	}
 	ck, err := setup.InitCheckpoint(path)
 	if err != nil {
@@ -165,8 +166,8 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	}
 	task = cmp.Or(task, base.Task(), retrieval.Name)
 	if task != classes.Name && (base.Has(section.Sentences) || base.Has(section.ImagesAlone)) {
-		return base, &ArgumentError{Err: fmt.Errorf(
-			"the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))}
+		return base, console.Argument(
+			"the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))
 	}
 	if task == classes.Name {
 		own, err := setup.OwnConfig(ck)
@@ -174,8 +175,8 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 			return base, err
 		}
 		if own.Has(section.Sentences) || own.Has(section.Stored) || own.Has(section.Regions) {
-			return base, &ArgumentError{Err: fmt.Errorf(
-				"the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)}
+			return base, console.Argument(
+				"the task %s needs a tower that reads pixels, and the model in %s (model.system %q) has none: fine-tune another checkpoint", task, ck.Path, own.Model.System)
 		}
 	}
 	sets := slices.Concat(settingsOf(task, base, o.Set...),

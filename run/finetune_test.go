@@ -40,7 +40,7 @@ func TestClassificationSettings(t *testing.T) {
 			}
 			continue
 		}
-		if base.Data.Kind != "scenes" { // captions are no classes
+		if base.Data.Kind != "scenes" { // captions are not classes
 			sets = append(sets, "data.kind=folder")
 		}
 		cfg, err := config.Load(file, sets)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/retrieval"
@@ -322,9 +323,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\n")
 	writeSentences(t, dir)
 	for side, width := range map[string]int{"image": 6, "text": 4} {
 		writeFeatures(t, filepath.Join(dir, side+".safetensors"), 80, width)
@@ -397,9 +396,7 @@ func writeSentences(t *testing.T, dir string) {
 		scores += fmt.Sprintf("%s,%s,%d\n", a, b, (i*i)%6)
 	}
 	for name, text := range map[string]string{"lines.txt": lines, "triplets.csv": triplets, "pairs.csv": pairs, "scores.csv": scores} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestCaptionsHaveTokens(t *testing.T) {
 			}
 		}
 		if _, err := tasks.Caption("caf\xe9", clean, tok); err == nil {
-			t.Errorf("%s, %s: what is no UTF-8 is a caption", x.file, x.template)
+			t.Errorf("%s, %s: what is not UTF-8 is a caption", x.file, x.template)
 		}
 	}
 }

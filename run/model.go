@@ -123,8 +123,5 @@ func fitsFiles(m Model, cfg config.Config) error {
 				Hint: "name features of the encoder that it was fitted to"})
 		}
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }

@@ -33,7 +33,7 @@ type OpenOptions struct {
 	Log  io.Writer // messages; nil: none
 	// Added are sections of other modules that the checkpoint was trained with.
 	Added []config.Added
-	// Twin takes the momentum twins in the place of the parameters that have one; a checkpoint without any is
+	// Twin takes the momentum twins instead of the parameters that have one; a checkpoint without any is
 	// an error.
 	Twin bool
 	// Prepare is called with the configuration before data is read, as source.Convert may be, and its

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/source"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 )
 
@@ -77,11 +78,11 @@ func (e *embedder) attribute(f *pages.Features, chosen []int) error {
 		}
 		return nil
 	case len(all) == 0:
-		return &ArgumentError{Err: fmt.Errorf(
-			"--color %q: data.kind %q has no attributes to colour by: leave --color out", e.colour, e.cfg.Data.Kind)}
+		return console.Argument(
+			"--color %q: data.kind %q has no attributes to colour by: leave --color out", e.colour, e.cfg.Data.Kind)
 	case !slices.Contains(all, name) || isWord || name == "caption:WORD":
-		return &ArgumentError{Err: fmt.Errorf("--color %q: the attributes of this run are %s", e.colour,
-			strings.Join(all, ", "))}
+		return console.Argument("--color %q: the attributes of this run are %s", e.colour,
+			strings.Join(all, ", "))
 	case name == "length":
 		for _, text := range f.Captions {
 			f.Numbers = append(f.Numbers, float64(len(strings.Fields(text))))

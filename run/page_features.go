@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
@@ -41,8 +42,8 @@ func (e *embedder) run(ctx context.Context) (*pages.Features, error) {
 		chosen[i] = i * total / n
 	}
 	if e.colour != "" && e.cfg.Has(section.TokenScores) {
-		return nil, &ArgumentError{Err: fmt.Errorf(
-			"--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)}
+		return nil, console.Argument(
+			"--color %q: the model compares images and texts by their tokens (model.interaction), and has no features to colour: leave --color out", e.colour)
 	}
 	f := &pages.Features{N: n, Split: e.split, Seed: e.cfg.Run.Seed}
 	for _, i := range chosen {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"image/png"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/filetest"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -26,14 +26,9 @@ import (
 // openTask trains testdata/keys.toml for a step as a run of a task on scenes.
 func openTask(t *testing.T, sets ...string) *Run {
 	t.Helper()
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := filetest.Read(t, "testdata/keys.toml")
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nis\nthere\nred\nblue\ngreen\nsquare\ncircle\nand\non\nthe\nside\ntop\nleft\nright\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nis\nthere\nred\nblue\ngreen\nsquare\ncircle\nand\non\nthe\nside\ntop\nleft\nright\n")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, aloneSets, sets))
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/files"
 	pages "github.com/geoalign/geoalign/report"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
 	"github.com/geoalign/geoalign/tasks/sentences"
@@ -79,9 +80,8 @@ func CheckDrawn(cfg config.Config, task string) error {
 	}
 	drawn := tasks.Names(all.List, func(t tasks.Task) bool { return t.Title != "" })
 	slices.Sort(drawn)
-	return &ArgumentError{Err: fmt.Errorf(
-		"the task %s has no classes and no examples to draw: --out is for the tasks %s", t.Name,
-		strings.Join(drawn, ", "))}
+	return console.Argument("the task %s has no classes and no examples to draw: --out is for the tasks %s", t.Name,
+		strings.Join(drawn, ", "))
 }
 
 // DrawScores writes the outcome of a task that has a page; split is empty for a task that is not OfSplit. It fails for
@@ -125,9 +125,8 @@ func CheckResulted(cfg config.Config, task string) error {
 	if err != nil || t.Results {
 		return err
 	}
-	return &ArgumentError{Err: fmt.Errorf(
-		"the task %s has no file of results: use --results with a model and the task that it was fine-tuned for",
-		t.Name)}
+	return console.Argument("the task %s has no file of results: use --results with a model and the task that it was "+
+		"fine-tuned for", t.Name)
 }
 
 // WriteResults writes the answers of a task to a file.

@@ -2,12 +2,12 @@ package run
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
@@ -71,9 +71,7 @@ func regionFiles(t *testing.T, dir string, width int) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, split+"_caps.txt"), []byte("a red one\na green one\na blue one\na white one\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, split+"_caps.txt"), "a red one\na green one\na blue one\na white one\n")
 	}
 	return append([]string{"data.root=" + dir, "data.regions.test=", "data.vocab_min_count=1", "train.batch_size=4"}, host...)
 }

@@ -42,7 +42,7 @@ type Reported struct {
 	Step  int    `json:"step"`             // last step of the log
 	Model string `json:"model,omitempty"`  // checkpoint that was embedded
 	N     int    `json:"images,omitempty"` // embedded
-	Texts int    `json:"texts,omitempty"`  // in the place of images, of a model of texts alone
+	Texts int    `json:"texts,omitempty"`  // instead of images, of a model of texts alone
 	Color string `json:"color,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func Report(ctx context.Context, dir string, o ReportOptions) (Reported, error) 
 		done.Path = filepath.Join(dir, runlog.ReportFile)
 	}
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-		return done, console.Argument("%s is no folder: give the folder of a run, such as runs/quickstart", dir)
+		return done, console.Argument("%s is not a folder: give the folder of a run, such as runs/quickstart", dir)
 	}
 	ck, none, err := o.checkpoint(dir)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o ReportOptions) checkpoint(dir string) (ck *checkpoint.Checkpoint, none, 
 	return nil, nil, fmt.Errorf("%w\n(--no-model draws the curves alone)", err)
 }
 
-// curves reads the log of the run. One without a log and a checkpoint is no run; none is
+// curves reads the log of the run. One without a log and a checkpoint is not a run; none is
 // why it has no checkpoint.
 func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages.Data, error) {
 	d, err := PageData(dir)
@@ -124,7 +124,7 @@ func (o ReportOptions) curves(dir string, noCheckpoint bool, none error) (*pages
 		if _, err := os.Stat(filepath.Join(dir, ablation.TableFile)); err == nil {
 			hint = ": the folder of an ablation has its page already; give RUN/seed-N below it for that of a run"
 		}
-		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is no run folder%s", dir,
+		return nil, console.Argument("%s holds neither %s nor a checkpoint: it is not a run folder%s", dir,
 			runlog.MetricsFile, hint)
 	}
 	say := console.Lines(o.Log).Say

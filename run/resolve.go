@@ -78,8 +78,5 @@ func widths(h encoders.FeatureHeads, p *features.Pairs) error {
 				Hint: fmt.Sprintf("name features of the other width in data.pairs.%s, or leave this key out to train on these", side.key)})
 		}
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }

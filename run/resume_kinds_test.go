@@ -18,6 +18,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -29,12 +30,7 @@ func kindsData(t *testing.T) string {
 	put := func(name string, b []byte) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 	}
 	table, people, triplets, pairs := "filepath,title\n", "filepath,person\n", "sent0,sent1,hard_neg\n", "sentence1,sentence2,label\n"
 	var shards [3]bytes.Buffer
@@ -268,14 +264,8 @@ func TestGrownData(t *testing.T) {
 		t.Errorf("of the same data: %q", got)
 	}
 	path := filepath.Join(dir, "table.csv")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	picture, err := os.ReadFile(filepath.Join(dir, "03.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := filetest.Read(t, path)
+	picture := filetest.Read(t, filepath.Join(dir, "03.png"))
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "new.png"), picture, 0o666), os.WriteFile(path, append(text, "new.png,another\n"...), 0o666)); err != nil {
 		t.Fatal(err)
 	}

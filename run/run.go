@@ -321,10 +321,7 @@ func (r *Run) takesOver(ck *checkpoint.Checkpoint) error {
 		errs = append(errs, &config.Error{Path: c.Path, Value: c.Now,
 			Msg: fmt.Sprintf("the checkpoint %s was made with %s", ck.Path, c.With), Hint: hint})
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }
 
 // Config returns the configuration of the run, with its folder as run.out.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/process"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/migration"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
@@ -191,7 +192,7 @@ func TestRefused(t *testing.T) {
 	// A run that goes on with another run's checkpoint would overwrite this one.
 	other := t.TempDir()
 	trained(t, settings(t, other, "train.max_steps=1"), Options{})
-	var argument *ArgumentError
+	var argument *console.ArgumentError
 	if _, err := New(t.Context(), settings(t, dir), Options{Resume: other}); !errors.As(err, &argument) || !strings.Contains(err.Error(), "holds another run") {
 		t.Errorf("error %v", err)
 	}

@@ -18,8 +18,10 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -119,7 +121,7 @@ func TestNewTask(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 	e.Set = nil
-	if _, err := e.evaluate(t.Context(), brightnessTask); !errors.As(err, new(*ArgumentError)) || !strings.Contains(err.Error(), "the task brightness needs a model with an image encoder") {
+	if _, err := e.evaluate(t.Context(), brightnessTask); !errors.As(err, new(*console.ArgumentError)) || !strings.Contains(err.Error(), "the task brightness needs a model with an image encoder") {
 		t.Error(err)
 	}
 }
@@ -142,9 +144,7 @@ func TestOwnClasses(t *testing.T) {
 		}
 	}
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	put("train.jsonl", strings.Repeat(`{"id": "1", "img": "red.png", "text": "a red one", "label": "kind"}
 {"id": "2", "img": "blue.png", "text": "a blue one", "label": "hateful"}
@@ -152,10 +152,7 @@ func TestOwnClasses(t *testing.T) {
 	put("val.jsonl", `{"id": "7", "img": "red.png", "text": "a red one", "label": "kind"}
 {"id": "8", "img": "red.png", "text": "a red one", "label": "kind"}
 `)
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := filetest.Read(t, "testdata/keys.toml")
 	out := filepath.Join(dir, "run")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat(aloneSets, []string{"data.root=" + dir, "objective.multimodal.weight=1", "data.kind=multimodal",
 		`data.examples.train_files=["train.jsonl"]`, `data.examples.val_files=["val.jsonl"]`, "run.out=" + out, "train.max_steps=2", "train.save_every_steps=2"}))

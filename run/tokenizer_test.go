@@ -3,13 +3,13 @@ package run
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/tasks/vqa"
@@ -95,10 +95,7 @@ func TestTokenizerFitsTheModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	other, err := os.ReadFile(filepath.Join(kindFolder(t, "bert"), "tokenizer.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := filetest.Read(t, filepath.Join(kindFolder(t, "bert"), "tokenizer.json"))
 	tok, err := tokenizer.Parse(other)
 	if err != nil {
 		t.Fatal(err)

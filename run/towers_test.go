@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/weights"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
@@ -112,9 +113,7 @@ func TestTowersRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(other, []byte(strings.Replace(string(text), "red\nblue", "blue\nred", 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, other, []byte(strings.Replace(string(text), "red\nblue", "blue\nred", 1)))
 	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
 		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
 	short := weightstest.Stored(t, "bert")
@@ -125,9 +124,7 @@ func TestTowersRefused(t *testing.T) {
 	}
 	words := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 		return path
 	}
 	few, many := words("few.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), words("many.txt", string(text)+"one\ntwo\n")

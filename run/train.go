@@ -31,7 +31,7 @@ type Result struct {
 	Split  string   // that was evaluated
 	Scores Scores   // at the end; nil where there is nothing to evaluate on
 	Beside []Scores // on further tasks: of stored features the neighbourhoods, and classes where there are any
-	Log    []string // what the log says of the training that is no result, see package eval/sanity
+	Log    []string // what the log says of the training that is not a result, see package eval/sanity
 }
 
 // Cautions are those of the training and of all scores.
@@ -314,7 +314,7 @@ func (r *Run) write(e *train.Event, snap checkpoint.Snapshot) error {
 	return nil
 }
 
-// prune removes old checkpoints. One that cannot be removed is no reason to stop.
+// prune removes old checkpoints. One that cannot be removed is not a reason to stop.
 func (r *Run) prune() {
 	if _, err := r.store.Prune(); err != nil {
 		r.report.Say("%v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // pictured writes n pictures with captions and their list, without those of leave, whose files are damaged or, where gone,
@@ -65,9 +66,7 @@ func pictured(t *testing.T, dir, split string, n int, damaged, gone []int, leave
 		t.Fatal(err)
 	}
 	name := split + ".json"
-	if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, name), b)
 	return name
 }
 

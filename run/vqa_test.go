@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
@@ -22,15 +23,10 @@ var vqaSets = append(slices.Clone(aloneSets), "objective.vqa.weight=1", "objecti
 
 // TestVQA trains some steps on questions about scenes and answers held-out ones, by candidates and freely.
 func TestVQA(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := filetest.Read(t, "testdata/keys.toml")
 	dir := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	put("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nyes\nno\nred\nblue\ngreen\nsquare\ncircle\nsmall\nbig\ntop\nleft\nright\nbottom\ncentre\nwhat\n")
 	put("answers.txt", "yes\nno\nred\ntop left\n")
@@ -78,7 +74,7 @@ func TestVQA(t *testing.T) {
 		}
 		for _, said := range s.Answers {
 			if sets[0] == "eval.vqa.candidates=answers.txt" && !slices.Contains([]string{"yes", "no", "red", "top left"}, said) {
-				t.Fatalf("%q is no candidate", said)
+				t.Fatalf("%q is not a candidate", said)
 			}
 		}
 	}

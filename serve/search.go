@@ -208,7 +208,7 @@ var keys = []string{"text", "image", "vector", "row", "text_features", "image_fe
 // decode reads strict JSON: one object of known keys, each once and in its own spelling.
 func decode(body []byte, in *searchRequest) error {
 	if !json.Valid(body) {
-		return bad("the request is no JSON")
+		return bad("the request is not JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -256,7 +256,7 @@ func (s *Server) text(q *query, text string) error {
 	case len(text) > s.o.Limits.Text:
 		return bad("text has %d bytes, at most %d are searched for", len(text), s.o.Limits.Text)
 	case !utf8.ValidString(text):
-		return bad("text is no UTF-8")
+		return bad("text is not UTF-8")
 	}
 	if err := q.on.Encoder.CheckText(text); err != nil {
 		return bad("%v", err)

@@ -66,9 +66,9 @@ func TestSearch(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	s := newServer(t, makeGallery(t, 30), Options{Limits: Limits{Body: 100_000, Text: 50, K: 20, Pixels: 100}})
 	for body, want := range map[string]string{
-		``:                                 "400 the request is no JSON",
-		`{"text": "a"`:                     "400 the request is no JSON",
-		`{"text": "a"} {}`:                 "400 the request is no JSON",
+		``:                                 "400 the request is not JSON",
+		`{"text": "a"`:                     "400 the request is not JSON",
+		`{"text": "a"} {}`:                 "400 the request is not JSON",
 		`[]`:                               "400 the request must be an object",
 		`null`:                             "400 the request must be an object",
 		`{}`:                               "400 a search has one of text, image, vector, row, text_features and image_features (got 0",
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		`{"image": "` + base64Of([]byte("no image")) + `"}`:       "400 data: not a JPEG, PNG, WebP, GIF, BMP or TIFF",
 		`{"image": "` + base64Of(picture(t, 1, 11)) + `"}`:        "400 data: PNG image of 11x11",
 		`{"text": "` + long(200_000) + `"}`:                       "413 a request has at most 100000 bytes",
-		`{"vector": [` + strings.Repeat("[", 20_000):              "400 the request is no JSON",
+		`{"vector": [` + strings.Repeat("[", 20_000):              "400 the request is not JSON",
 		`{"image": "` + base64Of(picture(t, 1, 300)[:400]) + `"}`: "400 data: ",
 		`{"row": 1, "exact": "yes"}`:                              `400 key \"exact\" cannot be a string`,
 		`{"row": 99999999999999999999999999}`:                     `400 key \"row\" cannot be a number`,

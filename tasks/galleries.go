@@ -90,7 +90,7 @@ func (g List) Fill(i int, row batch.Row) error {
 // any, and where nothing does, a text without a token has the features 0.
 func Caption(text string, clean func(string) string, tok data.Tokenizer) (string, error) {
 	if !utf8.ValidString(text) {
-		return "", fmt.Errorf("the text %.60q is no UTF-8: save it as UTF-8", text)
+		return "", fmt.Errorf("the text %.60q is not UTF-8: save it as UTF-8", text)
 	}
 	cleaned := clean(text)
 	if t, ok := tok.(*tokenizer.Tokenizer); strings.TrimSpace(cleaned) == "" || ok &&

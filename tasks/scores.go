@@ -55,7 +55,7 @@ type Resulted interface {
 	WriteResults(w io.Writer) error
 }
 
-// Cautious is implemented by scores that can say of themselves that they are no result.
+// Cautious is implemented by scores that can say of themselves that they are not a result.
 type Cautious interface {
 	// Cautions are sentences, none of which a working model gives: see package eval/sanity.
 	Cautions() []string

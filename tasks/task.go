@@ -15,7 +15,7 @@ type Task struct {
 	Title string
 	// Metric is the number by which checkpoints are kept, as the log names it behind Prefix; empty: see Kept.
 	Metric, MetricTitle string
-	// Unbounded says that the metric is no percentage.
+	// Unbounded says that the metric is not a percentage.
 	Unbounded bool
 	// Bare says that its numbers are logged without the name of the task before them: they name their own.
 	Bare bool

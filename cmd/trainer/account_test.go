@@ -36,7 +36,7 @@ func TestCheckWrites(t *testing.T) {
 	for _, bad := range [][]string{{"--write", "x.csv"}, {"--write", "x.csv", "--split", "train", "--captions-only"}} {
 		fails(t, exitUsage, append(check, bad...), "--write is of one split whose images are opened")
 	}
-	fails(t, exitUsage, []string{"data", "check", "--config", tiny, "--split", "val", "--write", filepath.Join(dir, "no.csv")}, "its images are no files of their own")
+	fails(t, exitUsage, []string{"data", "check", "--config", tiny, "--split", "val", "--write", filepath.Join(dir, "no.csv")}, "its images are not files of their own")
 }
 
 // What is met and not used is said: by embed for a folder with links and images of other kinds, by train, check and

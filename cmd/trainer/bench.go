@@ -212,7 +212,7 @@ func (f *benchFlags) run(c *cobra.Command) error {
 	return f.result(c, before, r)
 }
 
-// tables reports cost tables. Those that are not whole are kept and shown, but are no result in JSON.
+// tables reports cost tables. Those that are not whole are kept and shown, but are not a result in JSON.
 func (f *benchFlags) tables(c *cobra.Command, tables []bench.Table, whole bool) error {
 	result := map[string]any{"tables": tables}
 	kept := f.keep(c, result)

@@ -49,7 +49,7 @@ func checkSplit(split string) error {
 	return usageError{fmt.Errorf("--split must be one of %s (got %q)", strings.Join(source.Splits, ", "), split)}
 }
 
-// checkFinite refuses what is no split and the endless one.
+// checkFinite refuses what is not a split and the endless one.
 func checkFinite(cfg config.Config, split string) error {
 	if err := checkSplit(split); err != nil {
 		return err

@@ -83,7 +83,7 @@ captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
 	c.Flags().StringVar(&o.split, "split", "all", "train, val, test or all")
 	c.Flags().BoolVar(&o.captionsOnly, "captions-only", false, "do not open the images")
 	c.Flags().StringVar(&o.write, "write", "",
-		"`file` to write a table of the images and captions that can be used to; then what is left out is no failure")
+		"`file` to write a table of usable images and captions to; then what is left out is not a failure")
 	c.Flags().IntVar(&o.examples, "examples", 5, "examples shown of each finding")
 	return c
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 )
 
-// openRegions opens a split of regions. The train split of the scenes has no end and is no such split.
+// openRegions opens a split of regions. The train split of the scenes has no end and is not such a split.
 func openRegions(ctx context.Context, cfg config.Config, split string, o source.Options) (data.Columned, error) {
 	if err := checkFinite(cfg, split); err != nil {
 		return nil, err

@@ -231,14 +231,14 @@ func (d diagnosis) print(w io.Writer) {
 		if !b.Found && b.Install != "" {
 			fmt.Fprintf(w, "to do      %s\n", b.Install)
 		}
-		// The list starts with the fastest; what follows one that was found is no gain.
+		// The list starts with the fastest; what follows one that was found is not a gain.
 		if b.Found {
 			break
 		}
 	}
 }
 
-// printMPI says by which library several processes would train. To have none is no fault.
+// printMPI says by which library several processes would train. To have none is not a fault.
 func (d diagnosis) printMPI(w io.Writer) {
 	if d.MPI.Found {
 		fmt.Fprintf(w, "mpi        found %s (interface: %s) %s\n", d.MPI.Library, d.MPI.Family, d.MPI.File)
@@ -250,7 +250,7 @@ func (d diagnosis) printMPI(w io.Writer) {
 	}
 }
 
-// printJPEG says what decodes JPEG files. The built-in decoder is no fault either.
+// printJPEG says what decodes JPEG files. The built-in decoder is not a fault either.
 func (d diagnosis) printJPEG(w io.Writer) {
 	if d.JPEG.Reason == "" {
 		fmt.Fprintf(w, "jpeg       found %s %s\n", d.JPEG.Decoder, d.JPEG.File)
@@ -302,7 +302,7 @@ func examineGPU() (g gpu) {
 	return g
 }
 
-// print says by which GPU graphs would run. To have none is no fault.
+// print says by which GPU graphs would run. To have none is not a fault.
 func (g gpu) print(w io.Writer) {
 	if !g.Found {
 		fmt.Fprintf(w, "cuda       not usable, which only compute.device = \"cuda\" needs: %s\n", g.Reason)

@@ -63,7 +63,7 @@ The product of a row of image and a row of text is the score by which the model 
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
 normalised, and learned metrics and weights are folded into the images. Where that changes
 them, image_features (N, C) are the images as the head gives them, to be compared with
-other images. Scores with a distance or an angle are no products: then image has the
+other images. Scores with a distance or an angle are not products: then image has the
 features as they are, the metadata says product = "false", and a note does.
 
 A system of images alone gives the class token before any head as image, and no texts.

@@ -29,7 +29,7 @@ best candidates of every query. Images of one id, such as those of a class folde
 right answers for each other's texts. A wrong candidate that ties with a right one counts
 as ranked before it, so a model that gives every pair the same score gets 0; --set
 eval.ties=mean takes the mean over all orders of what ties. A note says of figures that they
-are no result: at chance, of few images, moved by ties, of features that are one point.
+are not a result: at chance, of few images, moved by ties, of features that are one point.
 
 With --task zeroshot it classifies images by prompts that name their classes: "a photo of a
 dog." and others, by the templates of eval.zeroshot.templates. Images and classes are those of

@@ -67,7 +67,7 @@ With --split alone it explains right pairs of a split and writes
 contributions.html: which class tokens, patches, words and places of a text add how much to
 their scores.
 
-A map shows what moves the score to first order. It is no proof of what the model knows.
+A map shows what moves the score to first order. It is not a proof of what the model knows.
 docs/explain.md has the formulas and how well maps find what a text names.`,
 		Example: `  trainer explain --checkpoint runs/quickstart --image scene.png --text "a big red circle" --out why
   trainer explain --checkpoint runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4

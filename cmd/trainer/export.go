@@ -94,7 +94,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 
 // addTwin declares --twin.
 func addTwin(c *cobra.Command, twin *bool) {
-	c.Flags().BoolVar(twin, "twin", false, "the momentum twins in the place of the parameters that have one")
+	c.Flags().BoolVar(twin, "twin", false, "the momentum twins instead of the parameters that have one")
 }
 
 // printExport writes what was written for a person.

@@ -23,7 +23,7 @@ and writes a run folder, which eval, embed, search, finetune, report and inspect
 of any run. It prints what was read, resampled and left out. The settings of the weights are
 put over those of --config, and --set over both.
 
-A model of one tower (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2) is no run: train from it with
+A model of one tower (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2) is not a run: train from it with
 init.image.path or init.text.path. --settings prints the settings of any weights as flags for
 the command line. docs/weights.md lists the files that are read.
 

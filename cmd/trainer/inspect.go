@@ -149,7 +149,7 @@ func verifyPath(c *cobra.Command, path, kind string, sets []string, out outputFl
 	return errors.Join(r.Err(), d.err())
 }
 
-// describe prints what a folder or file is that is no checkpoint.
+// describe prints what a folder or file is that is not a checkpoint.
 func describe(c *cobra.Command, path string, asJSON bool) error {
 	r, err := verify.Path(c.Context(), path, false)
 	if err != nil {
@@ -290,7 +290,7 @@ type dataVerified struct {
 }
 
 // verifyData compares the data of a run with what the run recorded of them, nil for a run without a record. Data that
-// cannot be opened, as on another machine, are no fault of the run.
+// cannot be opened, as on another machine, are not a fault of the run.
 func verifyData(c *cobra.Command, dir string, sets []string, out outputFlags) (*dataVerified, error) {
 	list, err := shown(c, out, func(ctx context.Context,
 		progress func(phase string, done, of int)) ([]record.Difference, error) {

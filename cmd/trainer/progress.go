@@ -176,7 +176,7 @@ func newBar(out io.Writer, total int) *bar {
 }
 
 // show draws the bar at done with as many of the fields behind it as have room. A terminal
-// that cannot be written to is no reason to stop.
+// that cannot be written to is not a reason to stop.
 func (b *bar) show(done int, fields ...string) {
 	b.unwrap()
 	b.lib.Describe(fit(fields, b.room(done)))

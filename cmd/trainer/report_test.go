@@ -50,14 +50,14 @@ func TestReport(t *testing.T) {
 func TestReportErrors(t *testing.T) {
 	dir := t.TempDir()
 	fails(t, exitUsage, []string{"report"}, "needs one RUN")
-	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is no folder")
-	fails(t, exitUsage, []string{"report", dir}, "is no run folder")
+	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is not a folder")
+	fails(t, exitUsage, []string{"report", dir}, "is not a run folder")
 	matrix := t.TempDir()
 	if err := os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	fails(t, exitUsage, []string{"report", matrix},
-		"it is no run folder: the folder of an ablation has its page already; give RUN/seed-N")
+		"it is not a run folder: the folder of an ablation has its page already; give RUN/seed-N")
 	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")
 	fails(t, exitUsage, []string{"report", dir, "--split", "train"}, "--split must be val or test")
 	run := filepath.Join(dir, "run")

@@ -15,7 +15,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -149,7 +149,7 @@ func (e usageError) Unwrap() error { return e.err }
 func report(ctx context.Context, command string, err error, stderr io.Writer) int {
 	var problems config.Errors
 	var usage usageError
-	var argument *run.ArgumentError
+	var argument *console.ArgumentError
 	var several *parallel.Failure
 	var child launched
 	switch {

@@ -193,7 +193,7 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		return err
 	}
 	if side != s.from && !view.Scored() {
-		fmt.Fprintf(f.output.note(c), "note: the score %s is no product of features: rows are compared by the %s\n",
+		fmt.Fprintf(f.output.note(c), "note: the score %s is not a product of features: rows are compared by the %s\n",
 			g.Meta.Score, view.Metric())
 	}
 	if !f.exact {

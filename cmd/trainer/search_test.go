@@ -558,15 +558,15 @@ func TestEmbedOfWhatIsNoUTF8(t *testing.T) {
 		t.Skip(err)
 	}
 	again := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out}
-	fails(t, exitFailed, again, `caf\xe9.png: the name is no UTF-8: rename the file`, "--skip-bad")
+	fails(t, exitFailed, again, `caf\xe9.png: the name is not UTF-8: rename the file`, "--skip-bad")
 	if err := os.Rename(filepath.Join(photos, "sub0", "02.png"), filepath.Join(photos, "sub0", "a\n 1.0\t7.png")); err != nil {
 		t.Skip(err)
 	}
 	stdout, _ := must(t, exitDone, append(again, "--skip-bad")...)
 	contains(t, stdout, "2 images", "1 left out")
 	stdout, _ = must(t, exitDone, "search", out, "--row", "1")
-	contains(t, stdout, `  sub0/a\n 1.0\t7.png`+"\n") // a name is no further row
+	contains(t, stdout, `  sub0/a\n 1.0\t7.png`+"\n") // a name is not a further row
 	texts := write(t, "texts.txt", "a red circle\ncaf\xe9\n")
-	fails(t, exitFailed, []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", filepath.Join(dir, "texts")}, `the text "caf\xe9" is no UTF-8`)
-	fails(t, exitFailed, []string{"search", out, "--text", "caf\xe9"}, `the text "caf\xe9" is no UTF-8`)
+	fails(t, exitFailed, []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", filepath.Join(dir, "texts")}, `the text "caf\xe9" is not UTF-8`)
+	fails(t, exitFailed, []string{"search", out, "--text", "caf\xe9"}, `the text "caf\xe9" is not UTF-8`)
 }

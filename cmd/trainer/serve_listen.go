@@ -43,7 +43,7 @@ func listen(address string) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case st.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("%s is no socket: remove it or choose another path", path)
+		return nil, fmt.Errorf("%s is not a socket: remove it or choose another path", path)
 	default:
 		if c, err := net.Dial("unix", path); err == nil {
 			c.Close()
@@ -74,7 +74,7 @@ const (
 	shortestToken = 16               // characters: shorter ones are guessed
 )
 
-// readTokens reads a file with a token a line, or without one the variable. None is no error.
+// readTokens reads a file with a token a line, or without one the variable. None is not an error.
 func readTokens(path string) (list []string, err error) {
 	text, from := os.Getenv(tokenVariable), tokenVariable
 	if path != "" {

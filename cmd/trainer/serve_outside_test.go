@@ -100,7 +100,7 @@ func TestServeSocket(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, exitFailed, []string{"serve", rows, "--listen", "unix:" + path}, path+" is no socket")
+	fails(t, exitFailed, []string{"serve", rows, "--listen", "unix:" + path}, path+" is not a socket")
 	fails(t, exitUsage, []string{"serve", rows, "--listen", "unix:"}, "unix: is followed by the path")
 }
 

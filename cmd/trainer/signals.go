@@ -120,7 +120,7 @@ func (w watcher) tell(line string) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		io.WriteString(w.out, text) // one that cannot be written to is no reason to stay
+		io.WriteString(w.out, text) // one that cannot be written to is not a reason to stay
 	}()
 	select {
 	case <-done:

@@ -106,7 +106,7 @@ func TestZeroShot(t *testing.T) {
 	}{
 		{strings.Repeat("class 0\n", 39), exitUsage, []string{"eval.zeroshot.image_labels: has 39 lines, and ", " has 40 rows"}},
 		{strings.Repeat("class 0\n", 39) + "bird\n", exitUsage, []string{`eval.zeroshot.image_labels: has the class "bird" on line 40, and no prompt is of that class`}},
-		{"class 0\n\n" + strings.Repeat("class 0\n", 38), exitFailed, []string{"eval.zeroshot.image_labels: ", "line 2 is empty"}},
+		{"class 0\n\n" + strings.Repeat("class 0\n", 38), exitFailed, []string{"eval.zeroshot.image_labels: ", "line 2: it is empty"}},
 	} {
 		if err := os.WriteFile(labels, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)

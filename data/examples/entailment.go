@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // EntailmentClasses are the classes of visual entailment in the order of their numbers (ALBEF's).
@@ -28,34 +29,28 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 	f := &data.FileExamples{Classes: EntailmentClasses, MaxPixels: o.MaxPixels}
 	var c table.Counts
 	for _, path := range paths {
-		names, snli := entailmentFields[1], false
+		fields, snli := entailmentFields[1], false
 		pick := func(columns []string) (table.Columns, error) {
 			for i, x := range entailmentFields {
 				if slices.Contains(columns, x[1]) {
-					names, snli = x, i == 0
+					fields, snli = x, i == 0
 				}
 			}
-			at := make([]int, 0, len(names))
-			for _, n := range names {
+			at := make([]int, 0, len(fields))
+			for _, n := range fields {
 				k := slices.Index(columns, n)
 				switch {
 				case k >= 0:
 					at = append(at, k)
 				case n != "" && n != "pairID":
-					return table.Columns{}, table.Whole(path, fmt.Errorf(
-						"field %q is missing: want those of SNLI-VE (Flickr30K_ID, sentence2, gold_label) or "+
-							"image, sentence, label", n))
+					return table.Columns{}, table.Whole(path, fmt.Errorf("field %q is missing: want those of SNLI-VE "+
+						"(Flickr30K_ID, sentence2, gold_label) or image, sentence, label", n))
 				}
 			}
 			return table.Columns{At: at}, nil
 		}
-		err := table.Read(path, pick, func(r table.Row) error {
-			c.Rows++
+		err := table.Read(path, pick, c.Take(func(r table.Row) error {
 			at := r.Wrong
-			if r.Err != nil {
-				c.Refuse(at(r.Err))
-				return nil
-			}
 			picture, text, label := strings.TrimSpace(r.Cells[0]), r.Cells[1], strings.TrimSpace(r.Cells[2])
 			class := slices.Index(EntailmentClasses, label)
 			switch {
@@ -66,10 +61,10 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 				return at(fmt.Errorf("label %.40q is none of %s: name files of visual entailment", label,
 					strings.Join(EntailmentClasses, ", ")))
 			case picture == "":
-				c.Refuse(at(fmt.Errorf("field %q is empty", names[0])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", fields[0])))
 				return nil
 			case strings.TrimSpace(text) == "":
-				c.Refuse(at(fmt.Errorf("field %q is empty", names[1])))
+				c.Refuse(at(fmt.Errorf("field %q is empty", fields[1])))
 				return nil
 			}
 			if snli && filepath.Ext(picture) == "" {
@@ -79,20 +74,12 @@ func LoadEntailment(paths []string, o Options) (*data.FileExamples, error) {
 			if len(r.Cells) > 3 {
 				e.ID = r.Cells[3]
 			}
-			f.Add(e, below(o.ImageRoot, picture))
+			f.Add(e, names.Under(o.ImageRoot, picture))
 			return nil
-		})
+		}))
 		if err != nil {
 			return nil, err
 		}
 	}
 	return f, finish(&c, f, paths[0], o)
-}
-
-// below joins the name of a picture to the folder it starts from, unless it is absolute.
-func below(root, name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(root, name)
 }

@@ -7,23 +7,15 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
-
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func TestLoadEntailment(t *testing.T) {
 	snli := `{"annotator_labels": ["neutral"], "captionID": "1.jpg#4", "gold_label": "neutral", "pairID": "1.jpg#4r1n", "sentence1": "A man.", "sentence2": "A man sleeps.", "Flickr30K_ID": "1"}
 {"annotator_labels": ["neutral"], "captionID": "2.jpg#4", "gold_label": "-", "pairID": "2.jpg#4r1n", "sentence1": "A man.", "sentence2": "A dog.", "Flickr30K_ID": "2"}
 {"annotator_labels": ["neutral"], "captionID": "3.jpg#4", "gold_label": "entailment", "pairID": "3.jpg#4r1n", "sentence1": "A man.", "sentence2": "Somebody.", "Flickr30K_ID": "3"}
 `
-	f, err := LoadEntailment([]string{write(t, "snli_ve_train.jsonl", snli)}, Options{ImageRoot: "images"})
+	f, err := LoadEntailment([]string{filetest.Temp(t, "snli_ve_train.jsonl", snli)}, Options{ImageRoot: "images"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +26,7 @@ func TestLoadEntailment(t *testing.T) {
 		t.Errorf("account %q", f.Account())
 	}
 	albef := `[{"image": "flickr30k-images/4.jpg", "sentence": "A cat.", "label": "contradiction"}]`
-	f, err = LoadEntailment([]string{write(t, "ve_train.json", albef)}, Options{ImageRoot: "/data"})
+	f, err = LoadEntailment([]string{filetest.Temp(t, "ve_train.json", albef)}, Options{ImageRoot: "/data"})
 	if err != nil || f.Len() != 1 || f.List[0].Label != 0 || f.Paths[0][0] != filepath.FromSlash("/data/flickr30k-images/4.jpg") {
 		t.Errorf("read %+v about %v (%v)", f.List, f.Paths, err)
 	}
@@ -45,7 +37,7 @@ func TestLoadEntailment(t *testing.T) {
 		"no sentence":  {`[{"image": "a.jpg", "sentence": " ", "label": "neutral"}]`, `field "sentence" is empty`},
 		"no labels":    {`[{"image": "a.jpg", "sentence": "A cat.", "label": "-"}]`, "none of 1 rows is a sample"},
 	} {
-		path := write(t, "bad.json", c.text)
+		path := filetest.Temp(t, "bad.json", c.text)
 		if _, err := LoadEntailment([]string{path}, Options{}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", name, err)
 		}

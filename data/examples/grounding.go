@@ -51,14 +51,15 @@ func LoadGrounding(paths []string, split string, f GroundingFiles, o Options) (*
 	g := &grounding{o: o, split: split, out: &data.FileExamples{MaxPixels: o.MaxPixels}}
 	var err error
 	if f.Instances != "" {
-		if g.instances, err = loadInstances(f.Instances); err != nil {
+		if g.instances, err = table.Parsed(f.Instances, "instances", parseInstances); err != nil {
 			return nil, err
 		}
 	}
 	if f.Detections != "" {
-		if g.detections, g.dropped, err = loadDetections(f.Detections); err != nil {
+		if g.detections, err = table.Parsed(f.Detections, "detections", parseDetections); err != nil {
 			return nil, err
 		}
+		g.dropped = g.detections.dropped
 	}
 	if f.Refs != "" {
 		list, err := loadRefs(f.Refs)
@@ -114,7 +115,7 @@ func (g *grounding) readList(path string) error {
 // addList adds the expressions of a list.
 func (g *grounding) addList(path string, b []byte) error {
 	l := table.Entries{File: path}
-	if err := table.ParseJSON(path, b, `it is no JSON list of {"image", "text", ...}`, &l.Raw); err != nil {
+	if err := table.ParseJSON(path, b, `it is not a JSON list of {"image", "text", ...}`, &l.Raw); err != nil {
 		return err
 	}
 	for i, raw := range l.Raw {
@@ -172,7 +173,7 @@ func (g *grounding) row(raw json.RawMessage) error {
 	if known {
 		size = g.instances.pictures[image]
 	}
-	return g.add(e, r.Box, size, below(g.o.ImageRoot, *r.Image))
+	return g.add(e, r.Box, size, names.Under(g.o.ImageRoot, *r.Image))
 }
 
 // add adds an expression with its target, nil for none, in a picture, whose size may be unknown.

@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // referFiles writes the files of RefCOCO+ in both forms: three pictures, four objects.
@@ -17,9 +17,7 @@ func referFiles(t *testing.T) (folder string, f GroundingFiles) {
 	folder = t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 		return path
 	}
 	f.Refs = write("refs(unc).p", `(lp0
@@ -119,9 +117,9 @@ func TestLoadGroundingRefer(t *testing.T) {
 	}{
 		"without instances": {[]string{f.Refs}, GroundingFiles{}, o, "data.grounding.instances"},
 		"too many bad":      {[]string{f.Refs}, f, Options{}, "1 of 2 rows cannot be used"},
-		"no pickle":         {[]string{f.Refs}, GroundingFiles{Refs: f.Instances, Instances: f.Instances}, o, "no pickle of refer"},
+		"no pickle":         {[]string{f.Refs}, GroundingFiles{Refs: f.Instances, Instances: f.Instances}, o, "not a pickle of refer"},
 		"no instances":      {[]string{f.Refs}, GroundingFiles{Instances: f.Detections}, o, `"images" is missing`},
-		"no detections":     {[]string{f.Refs}, GroundingFiles{Detections: filepath.Join(folder, "val.json")}, o, "no object"},
+		"no detections":     {[]string{f.Refs}, GroundingFiles{Detections: filepath.Join(folder, "val.json")}, o, "not an object"},
 		"missing":           {[]string{filepath.Join(folder, "no.json")}, f, o, "no.json"},
 	} {
 		if _, err := LoadGrounding(c.paths, "test", c.f, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -153,9 +151,7 @@ func TestLoadGroundingALBEF(t *testing.T) {
 func TestLoadGroundingOwn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.json")
 	load := func(text string) (*data.FileExamples, error) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 		return LoadGrounding([]string{path}, "test", GroundingFiles{}, Options{MaxBadShare: 1})
 	}
 	x, err := load(`[{"image": "a.jpg", "text": "cup", "bbox": [1, 2, 3, 4], "proposals": [[0, 0, 5, 5], [1, 1, -2, 3]], "kind": "cups"}]`)
@@ -199,7 +195,7 @@ func FuzzLoadGrounding(f *testing.F) {
 		defer budgettest.Within(t, len(list)+len(pickle)+len(inst)+len(dets))()
 		refs, _ := parseRefs("refs.p", pickle)
 		objects, _ := parseInstances("instances.json", inst)
-		boxes, _, _ := parseDetections("dets.json", dets)
+		boxes, _ := parseDetections("dets.json", dets)
 		for _, split := range []string{"train", "val"} {
 			g := &grounding{split: split, refs: map[int64]ref{}, instances: objects, detections: boxes, out: &data.FileExamples{}}
 			for _, r := range refs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // labelledColumns are the names of the columns of texts with pictures and a class: the first picture, the second, the
@@ -41,12 +42,7 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 			}
 			return table.Columns{At: at}, nil
 		}
-		err := table.Read(path, pick, func(r table.Row) error {
-			c.Rows++
-			if r.Err != nil {
-				c.Refuse(r.Wrong(r.Err))
-				return nil
-			}
+		err := table.Read(path, pick, c.Take(func(r table.Row) error {
 			cells := r.Cells
 			text, label := cells[pictures], strings.TrimSpace(cells[pictures+1])
 			switch {
@@ -66,12 +62,12 @@ func LoadLabelled(paths []string, pictures int, o Options) (*data.FileExamples, 
 			}
 			var files []string
 			for _, name := range cells[:pictures] {
-				files = append(files, below(o.ImageRoot, name))
+				files = append(files, names.Under(o.ImageRoot, name))
 			}
 			f.Add(e, files...)
 			labels = append(labels, label)
 			return nil
-		})
+		}))
 		if err != nil {
 			return nil, err
 		}

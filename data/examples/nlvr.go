@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // NLVRClasses are the classes of statements in the order of their numbers.
@@ -56,15 +57,7 @@ func LoadNLVR(paths []string, o Options) (*data.FileExamples, error) {
 	form := ""
 	for _, path := range paths {
 		r := nlvrReader{f: f, o: o, file: path, form: &form}
-		err := table.Objects(path, func(row table.Row) error {
-			c.Rows++
-			if row.Err != nil {
-				c.Refuse(row.Wrong(row.Err))
-				return nil
-			}
-			return r.take(row, &c)
-		})
-		if err != nil {
+		if err := table.Objects(path, c.Take(func(row table.Row) error { return r.take(row, &c) })); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +80,7 @@ func (r *nlvrReader) take(row table.Row, c *table.Counts) error {
 	wrong := row.Wrong
 	var s statement
 	if err := json.Unmarshal(row.Raw, &s); err != nil {
-		c.Refuse(wrong(fmt.Errorf("it is no statement: %w", err)))
+		c.Refuse(wrong(fmt.Errorf("it is not a statement: %w", err)))
 		return nil
 	}
 	form, err := s.form()
@@ -114,7 +107,7 @@ func (r *nlvrReader) take(row table.Row, c *table.Counts) error {
 		if e.ID == "" {
 			e.ID = fmt.Sprint(r.f.Len())
 		}
-		r.f.Add(e, below(r.o.ImageRoot, s.Images[0]), below(r.o.ImageRoot, s.Images[1]))
+		r.f.Add(e, names.Under(r.o.ImageRoot, s.Images[0]), names.Under(r.o.ImageRoot, s.Images[1]))
 	case formNLVR2:
 		id := nlvr2ID.FindStringSubmatch(s.Identifier)
 		name := strings.Join(id[1:4], "-") + "-img"

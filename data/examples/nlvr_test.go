@@ -15,19 +15,12 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // put writes a file below a folder and returns its path.
 func put(t testing.TB, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return filetest.Write(t, filepath.Join(dir, name), text)
 }
 
 const (
@@ -93,12 +86,12 @@ func TestLoadNLVR(t *testing.T) {
 // badNLVR are files that are refused, with what is said of them.
 var badNLVR = []struct{ text, want string }{
 	{``, "none of 0 rows is a sample with a label"},
-	{`[`, "it is no list of JSON objects"},
+	{`[`, "it is not a list of JSON objects"},
 	{`[1]`, "entry 0: want an object (got 1)"},
-	{`{"a": 1`, "line 1: it is no JSON object"},
+	{`{"a": 1`, "line 1: it is not a JSON object"},
 	{`[{"sentence": "a", "sentence": "b"}]`, `key "sentence" is there twice`},
 	{`{"label": "True", "identifier": "dev-1-1-1"}`, `1 of 1 rows cannot be used, the first is data: FILE: line 1: field "sentence" is missing or empty`},
-	{`{"sentence": 3}`, "it is no statement"},
+	{`{"sentence": 3}`, "it is not a statement"},
 	{`{"sentence": "a", "label": "True"}`, `field "identifier" "" is none of NLVR2`},
 	{`[{"sentence": "a", "label": "True", "images": ["x.png"]}]`, `entry 0: field "images" must name two pictures, the left one and the right one (got 1)`},
 	{`[{"sentence": "a", "label": "True", "images": ["x.png", ""]}]`, `field "images" has an empty name`},
@@ -126,7 +119,7 @@ func TestLoadNLVRRefuses(t *testing.T) {
 
 	// Rows that are no objects count like others that cannot be used.
 	for text, want := range map[string]string{
-		nlvr2Train + "{\"sentence\": \"a\n7\n{\"label\": 1, \"label\": 2}\n":        `4 rows: 1 used; left out: it cannot be used: 3 (data: FILE: line 2: it is no JSON object (got {"sentence": "a): want`,
+		nlvr2Train + "{\"sentence\": \"a\n7\n{\"label\": 1, \"label\": 2}\n":        `4 rows: 1 used; left out: it cannot be used: 3 (data: FILE: line 2: it is not a JSON object (got {"sentence": "a): want`,
 		`[{"sentence": "a", "label": true, "images": ["x.png", "y.png"]}, 7, null]`: "3 rows: 1 used; left out: it cannot be used: 2 (data: FILE: entry 1: want an object (got 7)",
 	} {
 		path := put(t, t.TempDir(), "train.json", text)

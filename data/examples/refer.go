@@ -33,24 +33,20 @@ func (r ref) of(split string) bool {
 	return r.split == split || split == "test" && strings.HasPrefix(r.split, "test")
 }
 
-// loadRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
 func loadRefs(path string) ([]ref, error) {
-	b, err := table.ReadFile(path, "expressions of refer")
-	if err != nil {
-		return nil, err
-	}
-	return parseRefs(path, b)
+	return table.Parsed(path, "expressions of refer", parseRefs)
 }
 
+// parseRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
 func parseRefs(path string, b []byte) ([]ref, error) {
 	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)
 	if err != nil {
-		return nil, bad(-1, fmt.Errorf("it is no pickle of refer: %w", err))
+		return nil, bad(-1, fmt.Errorf("it is not a pickle of refer: %w", err))
 	}
 	rows, ok := v.([]any)
 	if !ok {
-		return nil, bad(-1, fmt.Errorf("it is no list of objects with expressions"))
+		return nil, bad(-1, fmt.Errorf("it is not a list of objects with expressions"))
 	}
 	list := make([]ref, len(rows))
 	for i, row := range rows {
@@ -65,19 +61,19 @@ func parseRefs(path string, b []byte) ([]ref, error) {
 func newRef(v any) (r ref, err error) {
 	row, ok := v.(map[string]any)
 	if !ok {
-		return r, fmt.Errorf("it is no dictionary")
+		return r, fmt.Errorf("it is not a dictionary")
 	}
 	for key, to := range map[string]*int64{"ref_id": &r.id, "ann_id": &r.ann, "image_id": &r.image} {
 		if *to, ok = row[key].(int64); !ok {
-			return r, fmt.Errorf("%q is no whole number (got %.40s)", key, fmt.Sprint(row[key]))
+			return r, fmt.Errorf("%q is not a whole number (got %.40s)", key, fmt.Sprint(row[key]))
 		}
 	}
 	if r.split, ok = row["split"].(string); !ok {
-		return r, fmt.Errorf(`"split" is no text (got %.40s)`, fmt.Sprint(row["split"]))
+		return r, fmt.Errorf(`"split" is not text (got %.40s)`, fmt.Sprint(row["split"]))
 	}
 	said, ok := row["sentences"].([]any)
 	if !ok {
-		return r, fmt.Errorf(`"sentences" is no list`)
+		return r, fmt.Errorf(`"sentences" is not a list`)
 	}
 	for _, s := range said {
 		fields, _ := s.(map[string]any)
@@ -94,9 +90,8 @@ func newRef(v any) (r ref, err error) {
 func (g *grounding) readRefs(path string) error {
 	if g.instances.pictures == nil {
 		return table.Whole(
-			path, errors.New(
-				"the pickle names no pictures and no boxes: name instances.json beside it with "+
-					"data.grounding.instances"))
+			path, errors.New("the pickle names no pictures and no boxes: name instances.json beside it with "+
+				"data.grounding.instances"))
 	}
 	list, err := loadRefs(path)
 	if err != nil {
@@ -127,7 +122,7 @@ func (g *grounding) addRefs(path string, list []ref) {
 			e := data.Example{ID: strconv.FormatInt(r.id, 10), Text: text, Kind: r.kind(g.split),
 				Label: data.UnknownLabel}
 			e.Proposals, _ = g.detections.find(strconv.FormatInt(r.image, 10))
-			if err := g.add(e, g.instances.boxes[r.ann], size, below(g.o.ImageRoot, size.name)); err != nil {
+			if err := g.add(e, g.instances.boxes[r.ann], size, names.Under(g.o.ImageRoot, size.name)); err != nil {
 				bad(err)
 			}
 		}
@@ -146,16 +141,8 @@ type picture struct {
 	w, h float64
 }
 
-// loadInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id",
+// parseInstances reads instances.json: {"images": [{"id", "file_name", "width", "height"}], "annotations": [{"id",
 // "bbox"}]}.
-func loadInstances(path string) (instances, error) {
-	b, err := table.ReadFile(path, "instances")
-	if err != nil {
-		return instances{}, err
-	}
-	return parseInstances(path, b)
-}
-
 func parseInstances(path string, b []byte) (instances, error) {
 	x := instances{map[int64]picture{}, map[int64][]float64{}}
 	var doc struct {
@@ -170,7 +157,7 @@ func parseInstances(path string, b []byte) (instances, error) {
 		}
 	}
 	if err := table.ParseJSON(
-		path, b, `it is no file of COCO's instances (an object with the lists "images" and `+
+		path, b, `it is not a file of COCO's instances (an object with the lists "images" and `+
 			`"annotations")`, &doc); err != nil {
 		return x, err
 	}
@@ -194,7 +181,10 @@ func parseInstances(path string, b []byte) (instances, error) {
 }
 
 // detections are boxes to look in by the id or the name of their picture.
-type detections struct{ boxes *names.Index[[]data.Rect] } // nil: there are none
+type detections struct {
+	boxes   *names.Index[[]data.Rect] // nil: there are none
+	dropped int                       // boxes without an area
+}
 
 // find returns the boxes of a picture.
 func (d detections) find(name string) ([]data.Rect, names.How) {
@@ -204,20 +194,12 @@ func (d detections) find(name string) ([]data.Rect, names.How) {
 	return d.boxes.Find(name)
 }
 
-// loadDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
-func loadDetections(path string) (detections, int, error) {
-	b, err := table.ReadFile(path, "detections")
-	if err != nil {
-		return detections{}, 0, err
-	}
-	return parseDetections(path, b)
-}
-
-func parseDetections(path string, b []byte) (out detections, dropped int, err error) {
+// parseDetections reads {"image": [[x, y, width, height, ...], ...]} and counts boxes that cannot be.
+func parseDetections(path string, b []byte) (out detections, err error) {
 	var doc map[string][][]any
-	if err := table.ParseJSON(path, b, `it is no object {"image id or name": [[x, y, width, height, ...], ...]}`,
+	if err := table.ParseJSON(path, b, `it is not an object {"image id or name": [[x, y, width, height, ...], ...]}`,
 		&doc); err != nil {
-		return out, 0, err
+		return out, err
 	}
 	out.boxes = names.NewIndex[[]data.Rect]()
 	for image, boxes := range doc {
@@ -231,12 +213,12 @@ func parseDetections(path string, b []byte) (out detections, dropped int, err er
 			}
 			r, err := rect(v)
 			if err != nil {
-				dropped++
+				out.dropped++
 				continue
 			}
 			list = append(list, r)
 		}
 		out.boxes.Set(image, list)
 	}
-	return out, dropped, nil
+	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // VisualGenomeWeight is the weight of the one answer to a question of Visual Genome (ALBEF).
@@ -37,7 +38,7 @@ func albefQuestion(raw json.RawMessage, imageRoot, genomeRoot string) (x questio
 	case e.Dataset != "vg" && e.Dataset != "vqa" && e.Dataset != "":
 		return x, fmt.Errorf(`field "dataset" must be "vqa" or "vg" (got %q)`, e.Dataset)
 	}
-	x.Text, x.picture = e.Question, below(imageRoot, e.Image)
+	x.Text, x.picture = e.Question, names.Under(imageRoot, e.Image)
 	if table.IsNull(e.Answer) {
 		return x, nil
 	}

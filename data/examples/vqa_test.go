@@ -2,7 +2,6 @@ package examples
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // written writes files into a folder and returns their paths.
@@ -18,9 +18,7 @@ func written(t testing.TB, contents ...string) (paths []string) {
 	dir := t.TempDir()
 	for i, c := range contents {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("%d.json", i)))
-		if err := os.WriteFile(paths[i], []byte(c), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, paths[i], c)
 	}
 	return paths
 }

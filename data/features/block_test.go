@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // bf16File writes a matrix of bfloat16 whose data begins at a multiple of two or not.
@@ -23,7 +24,7 @@ func bf16File(t *testing.T, odd bool) string {
 	for i := range 12 {
 		b = binary.LittleEndian.AppendUint16(b, uint16(0x3f80+i*0x11)) // from 1 on
 	}
-	return write(t, "bf16.safetensors", b)
+	return filetest.Temp(t, "bf16.safetensors", b)
 }
 
 // TestReadRows: many rows at once are the rows one by one, of every type, mapped and not.
@@ -75,7 +76,7 @@ func TestReadRowsOfAFileThatShrinks(t *testing.T) {
 	for i := range rows {
 		rows[i] = []float32{1, 2, 3, 4}
 	}
-	path := write(t, "a.npy", npy(rows))
+	path := filetest.Temp(t, "a.npy", npy(rows))
 	m, err := OpenMatrix(path, "")
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -59,7 +60,7 @@ func TestOpenSource(t *testing.T) {
 // A copy is made anew where it is damaged and where its source has changed.
 func TestCopyIsOfItsSource(t *testing.T) {
 	dir := t.TempDir()
-	path := write(t, "x.parquet", read(t, "testdata/float.parquet"))
+	path := filetest.Temp(t, "x.parquet", filetest.Read(t, "testdata/float.parquet"))
 	first := func() string {
 		t.Helper()
 		m, err := OpenSource(path, "", dir)
@@ -74,12 +75,10 @@ func TestCopyIsOfItsSource(t *testing.T) {
 		return list[0]
 	}
 	copied := first()
-	whole := read(t, copied)
+	whole := filetest.Read(t, copied)
 	for _, b := range [][]byte{nil, whole[:len(whole)-1], bytes.ToUpper(whole)} {
-		if err := os.WriteFile(copied, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if again := first(); again != copied || !bytes.Equal(read(t, again), whole) {
+		filetest.Write(t, copied, b)
+		if again := first(); again != copied || !bytes.Equal(filetest.Read(t, again), whole) {
 			t.Errorf("a copy of %d bytes stays", len(b))
 		}
 	}
@@ -88,7 +87,7 @@ func TestCopyIsOfItsSource(t *testing.T) {
 // TestCopyIsOfTheContents: another time or place is no other source, and other bytes of the same size and time are.
 func TestCopyIsOfTheContents(t *testing.T) {
 	cache, folder := t.TempDir(), t.TempDir()
-	bytesThen := read(t, "testdata/row.pt")
+	bytesThen := filetest.Read(t, "testdata/row.pt")
 	at := bytes.Index(bytesThen, binary.LittleEndian.AppendUint32(nil, math.Float32bits(firstOf(t, "testdata/rows.pt"))))
 	for i, step := range []struct {
 		change byte
@@ -131,13 +130,9 @@ func firstOf(t *testing.T, path string) float32 {
 // What cannot be converted is refused with what is wrong, and leaves nothing behind.
 func TestOpenSourceRefuses(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "a.pt"), read(t, "testdata/row.pt"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "b.pt"), read(t, "testdata/named.pt"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	whole := read(t, "testdata/float.parquet")
+	filetest.Write(t, filepath.Join(folder, "a.pt"), filetest.Read(t, "testdata/row.pt"))
+	filetest.Write(t, filepath.Join(folder, "b.pt"), filetest.Read(t, "testdata/named.pt"))
+	whole := filetest.Read(t, "testdata/float.parquet")
 	dir := t.TempDir()
 	for _, c := range []struct{ path, tensor, want string }{
 		{"testdata/null.parquet", "", "row 1 is null or empty"},
@@ -148,8 +143,8 @@ func TestOpenSourceRefuses(t *testing.T) {
 		{"testdata/empty.parquet", "", "it has no rows"},
 		{"testdata/columns.parquet", "", "it has the columns image, text: name one of them"},
 		{"testdata/columns.parquet", "emb", `it has no column of lists of FLOAT, DOUBLE or FLOAT16 "emb": it holds image, text`},
-		{write(t, "cut.parquet", whole[:len(whole)-9]), "", "it is no .parquet file that can be read"},
-		{write(t, "text.parquet", []byte("text")), "", "it is no .parquet file that can be read"},
+		{filetest.Temp(t, "cut.parquet", whole[:len(whole)-9]), "", "it is not a .parquet file that can be read"},
+		{filetest.Temp(t, "text.parquet", []byte("text")), "", "it is not a .parquet file that can be read"},
 		{"testdata/missing.parquet", "", "no such file"},
 		{"testdata/missing", "", "no such file"},
 		{t.TempDir(), "", "the folder has no .pt file"},
@@ -169,9 +164,7 @@ func TestOpenSourceRefuses(t *testing.T) {
 func TestConvert(t *testing.T) {
 	many := t.TempDir()
 	for i := range 600 {
-		if err := os.WriteFile(filepath.Join(many, fmt.Sprintf("%d.pt", i)), read(t, "testdata/row.pt"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(many, fmt.Sprintf("%d.pt", i)), filetest.Read(t, "testdata/row.pt"))
 	}
 	for path, want := range map[string]string{"testdata/float.parquet": "[2/3 3/3]", "testdata/rows": "[1/3 3/3]", many: "[1/600 256/600 512/600 600/600]"} {
 		dir := filepath.Join(t.TempDir(), "cache")
@@ -217,9 +210,7 @@ func TestConvert(t *testing.T) {
 func TestAbandonedConversion(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.npy")
-	if err := os.WriteFile(filepath.Join(dir, ".tmp-x.npy"), make([]byte, 1<<12), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, ".tmp-x.npy"), make([]byte, 1<<12))
 	if err := Write(path, func(emit func([]float32) error) error { return emit([]float32{1}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +225,7 @@ func TestAbandonedConversion(t *testing.T) {
 // Damage to a .parquet file is an error or gives rows of one width, and ends no process.
 func TestDamagedParquet(t *testing.T) {
 	for _, name := range []string{"float", "double", "fixed", "gzip"} {
-		whole := read(t, "testdata/"+name+".parquet")
+		whole := filetest.Read(t, "testdata/"+name+".parquet")
 		for at := range whole {
 			b := slices.Clone(whole)
 			b[at] ^= 1 << (at % 8)
@@ -251,8 +242,8 @@ func TestDamagedParquet(t *testing.T) {
 
 func FuzzParquet(f *testing.F) {
 	for _, name := range []string{"float", "double", "fixed", "gzip"} {
-		f.Add(read(f, "testdata/"+name+".parquet"), "emb")
-		f.Add(read(f, "testdata/"+name+".parquet"), "")
+		f.Add(filetest.Read(f, "testdata/"+name+".parquet"), "emb")
+		f.Add(filetest.Read(f, "testdata/"+name+".parquet"), "")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
 		defer budgettest.Within(t, len(b)+len(column))()
@@ -266,8 +257,8 @@ func FuzzParquet(f *testing.F) {
 
 func FuzzNPZ(f *testing.F) {
 	for _, name := range []string{"all.npz", "packed.npz"} {
-		f.Add(read(f, "testdata/"+name), "f4")
-		f.Add(read(f, "testdata/"+name), "f2")
+		f.Add(filetest.Read(f, "testdata/"+name), "f4")
+		f.Add(filetest.Read(f, "testdata/"+name), "f2")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, name string) {
 		defer budgettest.Within(t, len(b)+len(name))()
@@ -275,9 +266,7 @@ func FuzzNPZ(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "x.npz")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		m, err := OpenMatrix(path, name)
 		if err != nil {
 			return

@@ -53,9 +53,8 @@ func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pa
 	n := len(starts) - 1
 	held := d.ValSamples + d.TestSamples
 	if held >= n {
-		return nil, fmt.Errorf(
-			"features: no image is left for training: %s has %d, and data.pairs.val_samples = %d and "+
-				"data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
+		return nil, fmt.Errorf("features: no image is left for training: %s has %d, and data.pairs.val_samples = %d "+
+			"and data.pairs.test_samples = %d take %d: lower them", path, n, d.ValSamples, d.TestSamples, held)
 	}
 	order := make([]int32, n)
 	for i := range order {
@@ -88,9 +87,8 @@ func (d Division) divide(list []Pair, path string, seed uint64) (map[string][]Pa
 func (d Division) budget(train []Pair, seed uint64) ([]Pair, error) {
 	switch n := len(train); {
 	case d.Paired > n:
-		return nil, fmt.Errorf(
-			"features: data.pairs.paired = %d is more than the %d pairs of the train split: lower it, or use 0 for "+
-				"all", d.Paired, n)
+		return nil, fmt.Errorf("features: data.pairs.paired = %d is more than the %d pairs of the train split: lower "+
+			"it, or use 0 for all", d.Paired, n)
 	case d.Paired == 0 || d.Paired == n:
 		return train, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -80,25 +81,6 @@ func TestMatrixForms(t *testing.T) {
 	}
 }
 
-// write writes a file into a new folder and returns its path.
-func write(t testing.TB, name string, b []byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func read(t testing.TB, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 // npy is a .npy file of float32 rows.
 func npy(rows [][]float32) []byte {
 	return npyOf(fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", len(rows), len(rows[0])), rows)
@@ -147,9 +129,9 @@ func TestMatrixRefuses(t *testing.T) {
 		{"testdata/all.npz", "row", []string{"row.npy", "shape is [4]"}},
 		{"testdata/all.npz", "objects", []string{"objects.npy", "Python objects"}},
 		{"testdata/packed.npz", "ints", []string{"ints.npy", `type "<i8"`}},
-		{write(t, "cut.npz", read(t, "testdata/all.npz")[:500]), "f4", []string{"its directory, at the end, is not there"}},
-		{write(t, "fewer.npz", bytes.Replace(read(t, "testdata/all.npz"), []byte("'<f4', 'fortran_order': False, 'shape': (3, 4)"), []byte("'<f4', 'fortran_order': False, 'shape': (2, 4)"), 1)), "f4", []string{"f4.npy has 176 bytes, and its 2 rows of 4 numbers need others"}},
-		{write(t, "text.npz", []byte("text")), "f4", []string{"it is no .npz file"}},
+		{filetest.Temp(t, "cut.npz", filetest.Read(t, "testdata/all.npz")[:500]), "f4", []string{"its directory, at the end, is not there"}},
+		{filetest.Temp(t, "fewer.npz", bytes.Replace(filetest.Read(t, "testdata/all.npz"), []byte("'<f4', 'fortran_order': False, 'shape': (3, 4)"), []byte("'<f4', 'fortran_order': False, 'shape': (2, 4)"), 1)), "f4", []string{"f4.npy has 176 bytes, and its 2 rows of 4 numbers need others"}},
+		{filetest.Temp(t, "text.npz", []byte("text")), "f4", []string{"it is not a .npz file"}},
 		{"testdata/transposed.pt", "", []string{"do not lie together (strides [1 3])", "x.contiguous()"}},
 		{"testdata/row.pt", "", []string{"shape is [4]"}},
 		{"testdata/named.pt", "", []string{"it holds the tensors image, text.rows, count"}},
@@ -163,20 +145,20 @@ func TestMatrixRefuses(t *testing.T) {
 		{"testdata/none.npy", "", []string{"none.npy", "no such file"}},
 		{"testdata/none.safetensors", "", []string{"none.safetensors", "no such file"}},
 		{"testdata/f4.csv", "", []string{".npy, .npz, .safetensors, .pt, .pth or .parquet", `got ".csv"`}},
-		{write(t, "short.npy", whole[:len(whole)-1]), "", []string{"cut short", "3 rows of 4 numbers need 176 bytes (got 175)", "copy it again"}},
-		{write(t, "long.npy", append(slices.Clone(whole), 0, 0)), "", []string{"2 bytes follow"}},
-		{write(t, "head.npy", whole[:60]), "", []string{"ends within its header"}},
-		{write(t, "magic.npy", whole[:8]), "", []string{"ends within its header"}},
-		{write(t, "none.npy", nil), "", []string{"does not begin as a .npy file"}},
-		{write(t, "text.npy", []byte("1 2 3\n4 5 6\n")), "", []string{"does not begin as a .npy file", "numpy.save"}},
-		{write(t, "empty.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", nil)), "", []string{"shape is [0 4]"}},
-		{write(t, "huge.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (2000000000, 2000000000), }", nil)), "", []string{"overflows"}},
-		{write(t, "many.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (3000000000, 1), }", nil)), "", []string{"too large"}},
-		{write(t, "two.safetensors", two), "", []string{"image", "ids", "name one of them"}},
-		{write(t, "two.safetensors", two), "text", []string{`no tensor "text"`, "image"}},
-		{write(t, "two.safetensors", two), "ids", []string{"I64"}},
-		{write(t, "two.safetensors", two), "cube", []string{`tensor "cube"`, "shape is [1 1 1]"}},
-		{write(t, "cut.safetensors", two[:len(two)-3]), "image", []string{"cut.safetensors", "truncated"}},
+		{filetest.Temp(t, "short.npy", whole[:len(whole)-1]), "", []string{"cut short", "3 rows of 4 numbers need 176 bytes (got 175)", "copy it again"}},
+		{filetest.Temp(t, "long.npy", append(slices.Clone(whole), 0, 0)), "", []string{"2 bytes follow"}},
+		{filetest.Temp(t, "head.npy", whole[:60]), "", []string{"ends within its header"}},
+		{filetest.Temp(t, "magic.npy", whole[:8]), "", []string{"ends within its header"}},
+		{filetest.Temp(t, "none.npy", ""), "", []string{"does not begin as a .npy file"}},
+		{filetest.Temp(t, "text.npy", []byte("1 2 3\n4 5 6\n")), "", []string{"does not begin as a .npy file", "numpy.save"}},
+		{filetest.Temp(t, "empty.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", nil)), "", []string{"shape is [0 4]"}},
+		{filetest.Temp(t, "huge.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (2000000000, 2000000000), }", nil)), "", []string{"overflows"}},
+		{filetest.Temp(t, "many.npy", npyOf("{'descr': '<f4', 'fortran_order': False, 'shape': (3000000000, 1), }", nil)), "", []string{"too large"}},
+		{filetest.Temp(t, "two.safetensors", two), "", []string{"image", "ids", "name one of them"}},
+		{filetest.Temp(t, "two.safetensors", two), "text", []string{`no tensor "text"`, "image"}},
+		{filetest.Temp(t, "two.safetensors", two), "ids", []string{"I64"}},
+		{filetest.Temp(t, "two.safetensors", two), "cube", []string{`tensor "cube"`, "shape is [1 1 1]"}},
+		{filetest.Temp(t, "cut.safetensors", two[:len(two)-3]), "image", []string{"cut.safetensors", "truncated"}},
 	} {
 		_, err := OpenMatrix(c.path, c.tensor)
 		if err == nil {
@@ -197,11 +179,9 @@ func TestMatrixFileShrinks(t *testing.T) {
 	for i := range rows {
 		rows[i] = []float32{1, 2, 3, 4}
 	}
-	path := write(t, "a.npy", npy(rows))
+	path := filetest.Temp(t, "a.npy", npy(rows))
 	for _, mapping := range []func(*os.File, int64) []byte{files.Map, unmapped} {
-		if err := os.WriteFile(path, npy(rows), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, npy(rows))
 		m, err := openMatrix(path, "", mapping)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +213,7 @@ func pairsOf(t testing.TB, n int, edit func(images, texts [][]float32)) PairsCon
 	if edit != nil {
 		edit(images, texts)
 	}
-	return PairsConfig{Image: write(t, "image.npy", npy(images)), Text: write(t, "text.npy", npy(texts))}
+	return PairsConfig{Image: filetest.Temp(t, "image.npy", npy(images)), Text: filetest.Temp(t, "text.npy", npy(texts))}
 }
 
 func open(t testing.TB, c PairsConfig, seed uint64) *Pairs {
@@ -355,8 +335,8 @@ func TestOpenRefuses(t *testing.T) {
 		`hold must be "random" or "last" (got "x")`:  func(c *PairsConfig) { c.Hold = "x" },
 		"data.pairs.paired = 8 is more than the 7":   func(c *PairsConfig) { c.ValSamples, c.Paired = 3, 8 },
 		"no image is left for training":              func(c *PairsConfig) { c.ValSamples, c.TestSamples = 6, 4 },
-		"has 10 and":                                 func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
-		"short.npy has 3: row i of both must be one": func(c *PairsConfig) { c.Text = write(t, "short.npy", npy(stored)) },
+		"has 10 and":                                 func(c *PairsConfig) { c.Text = filetest.Temp(t, "short.npy", npy(stored)) },
+		"short.npy has 3: row i of both must be one": func(c *PairsConfig) { c.Text = filetest.Temp(t, "short.npy", npy(stored)) },
 		"no such file":                               func(c *PairsConfig) { c.Text = "nowhere.npy" },
 		"name no tensor":                             func(c *PairsConfig) { c.ImageTensor = "x" },
 	} {
@@ -532,8 +512,8 @@ func TestCheckAndStats(t *testing.T) {
 func TestCheckOfPools(t *testing.T) {
 	c := pooled(t, func(images, texts [][]float32) { images[29] = []float32{7, 7} })
 	c.Hold, c.ValSamples, c.TestSamples = Last, 3, 4
-	c.ImagePool = write(t, "more.npy", npy([][]float32{{7, 7}, {0, 0}, {8, 8}}))
-	c.TextPool = write(t, "texts.npy", npy([][]float32{{1, float32(math.NaN()), 3}}))
+	c.ImagePool = filetest.Temp(t, "more.npy", npy([][]float32{{7, 7}, {0, 0}, {8, 8}}))
+	c.TextPool = filetest.Temp(t, "texts.npy", npy([][]float32{{1, float32(math.NaN()), 3}}))
 	p := open(t, c, 3)
 	if images, texts := p.Unpaired(); images != (Unpaired{13, 3}) || texts != (Unpaired{13, 1}) {
 		t.Errorf("unpaired %+v and %+v", images, texts)

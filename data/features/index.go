@@ -77,9 +77,8 @@ func pickIndex(header []string) (c table.Columns, err error) {
 		case at >= 0:
 			c.At = append(c.At, at)
 		case i < 2:
-			return c, fmt.Errorf(
-				"it has no column %s: begin with a line that names the columns image_row and text_row (got "+
-					"%.80q)", name, header)
+			return c, fmt.Errorf("it has no column %s: begin with a line that names the columns image_row and "+
+				"text_row (got %.80q)", name, header)
 		}
 	}
 	return c, nil
@@ -147,9 +146,8 @@ func parseIndexNPY(r io.ReaderAt, size int64) ([]entry, error) {
 			"its numbers are of type %q: save them as <i4 or <i8, as numpy.save(file, x.astype('<i8')) does", h.descr)
 	}
 	if len(h.shape) != 2 || h.shape[1] != 2 || h.fortran && h.shape[0] > 1 {
-		return nil, fmt.Errorf(
-			"its shape is %v (fortran_order %v): a row for each pair with the two columns image_row and text_row "+
-				"is needed, in C order", h.shape, h.fortran)
+		return nil, fmt.Errorf("its shape is %v (fortran_order %v): a row for each pair with the two columns "+
+			"image_row and text_row is needed, in C order", h.shape, h.fortran)
 	}
 	n := h.shape[0]
 	if n > math.MaxInt32 || size-h.start != int64(2*width*n) {
@@ -200,9 +198,8 @@ func (x *index) check(images, texts *Matrix) error {
 				texts.Rows())
 		}
 		if first := owner[e.text]; first > 0 {
-			return x.bad(
-				e, "text_row %d was named in %s %d already: a text belongs to one image, so remove one, or store "+
-					"its features once for each image", e.text, x.unit, x.entries[first-1].line)
+			return x.bad(e, "text_row %d was named in %s %d already: a text belongs to one image, so remove one, or "+
+				"store its features once for each image", e.text, x.unit, x.entries[first-1].line)
 		}
 		owner[e.text] = int32(i + 1)
 		if s := part[e.image]; s != 0 && s != e.split+2 {

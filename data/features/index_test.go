@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // indexed are 6 images and 12 texts with a table of their pairs.
@@ -26,7 +27,7 @@ func indexed(t testing.TB, name string, table []byte) PairsConfig {
 	for i := range 12 {
 		texts = append(texts, []float32{float32(i), 2, 3})
 	}
-	return PairsConfig{Image: write(t, "image.npy", npy(images)), Text: write(t, "text.npy", npy(texts)), Index: write(t, name, table)}
+	return PairsConfig{Image: filetest.Temp(t, "image.npy", npy(images)), Text: filetest.Temp(t, "text.npy", npy(texts)), Index: filetest.Temp(t, name, table)}
 }
 
 // intNPY is a .npy file of pairs.

@@ -30,7 +30,7 @@ type Matrix struct {
 
 	file     *os.File
 	mapped   []byte // the file in memory; nil: rows are read from it
-	inflated bool   // mapped is no file but memory, which start counts from
+	inflated bool   // mapped is not a file but memory, which start counts from
 	gone     error  // says that mapped cannot be read any more
 	bytes    sync.Pool
 }
@@ -83,9 +83,8 @@ func (m *Matrix) open(tensor string, mapping func(*os.File, int64) []byte) (err 
 		return fmt.Errorf(
 			"features: %s must be converted before it can be read: name a folder for the copy in data.cache_dir", path)
 	default:
-		return fmt.Errorf(
-			"features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or .parquet (got "+
-				"%q)", path, ext)
+		return fmt.Errorf("features: %s: a file of features must end in .npy, .npz, .safetensors, .pt, .pth or "+
+			".parquet (got %q)", path, ext)
 	}
 	if err == nil {
 		m.convert, err = safetensors.Floats(m.dtype)
@@ -128,17 +127,14 @@ func (m *Matrix) takeNPY(h npyHeader, begin int64) error {
 	t, ok := npyTypes[h.descr]
 	switch {
 	case strings.HasPrefix(h.descr, "|O"), h.descr == "O":
-		return fmt.Errorf(
-			"it holds Python objects (type %q), which are pickled and not read: save a matrix of numbers, as "+
-				"numpy.save(file, numpy.stack(rows).astype('<f4'), allow_pickle=False) does", h.descr)
+		return fmt.Errorf("it holds Python objects (type %q), which are pickled and not read: save a matrix of "+
+			"numbers, as numpy.save(file, numpy.stack(rows).astype('<f4'), allow_pickle=False) does", h.descr)
 	case strings.HasPrefix(h.descr, ">"):
-		return fmt.Errorf(
-			"its numbers are big-endian (type %q): save them as <f2, <f4 or <f8, as numpy.save(file, "+
-				"x.astype('<f4')) does", h.descr)
+		return fmt.Errorf("its numbers are big-endian (type %q): save them as <f2, <f4 or <f8, as numpy.save(file, "+
+			"x.astype('<f4')) does", h.descr)
 	case !ok:
-		return fmt.Errorf(
-			"its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, x.astype('<f4')) "+
-				"does", h.descr)
+		return fmt.Errorf("its numbers are of type %q: save them as <f2, <f4 or <f8, as numpy.save(file, "+
+			"x.astype('<f4')) does", h.descr)
 	}
 	m.dtype, m.start = t, begin+h.start
 	if err := m.setShape(h.shape); err != nil {
@@ -213,9 +209,8 @@ func (m *Matrix) setShape(shape []int) error {
 	case !ok && m.axes == 2:
 		return fmt.Errorf("its shape is %v: a row for each pair and a column for each channel are needed", shape)
 	case !ok:
-		return fmt.Errorf(
-			"its shape is %v: %d axes are needed, none of them empty, of which the first counts the "+
-				"images", shape, m.axes)
+		return fmt.Errorf("its shape is %v: %d axes are needed, none of them empty, of which the first counts the "+
+			"images", shape, m.axes)
 	}
 	m.rows, m.width, m.shape = shape[0], 1, slices.Clone(shape[1:])
 	for _, n := range m.shape {
@@ -327,7 +322,6 @@ type NonFiniteError struct {
 
 // Error names the row.
 func (e *NonFiniteError) Error() string {
-	return fmt.Sprintf(
-		"features: %s: row %d is not finite (got %v in column %d): compute it again or remove the pair from both "+
-			"files", e.Path, e.Row, e.Value, e.Column)
+	return fmt.Sprintf("features: %s: row %d is not finite (got %v in column %d): compute it again or remove the pair "+
+		"from both files", e.Path, e.Row, e.Value, e.Column)
 }

@@ -72,7 +72,7 @@ func readNPYHeader(r io.ReaderAt) (npyHeader, error) {
 }
 
 // Parts of a header. Values are read by pattern: a header holds no other quotes or
-// parentheses unless it describes a record, which is no matrix.
+// parentheses unless it describes a record, which is not a matrix.
 var (
 	npyDict  = regexp.MustCompile(`^\s*\{(.*)\}\s*$`)
 	npyEntry = regexp.MustCompile(`^\s*['"](\w+)['"]\s*:\s*('[^']*'|"[^"]*"|True|False|\([0-9,L\s]*\))\s*(?:,|$)`)
@@ -82,7 +82,7 @@ var (
 func (h *npyHeader) parse(text []byte) error {
 	m := npyDict.FindSubmatch(bytes.ReplaceAll(text, []byte("\n"), []byte(" ")))
 	if m == nil {
-		return fmt.Errorf("its header is no dictionary (%.60q)", text)
+		return fmt.Errorf("its header is not a dictionary (%.60q)", text)
 	}
 	seen := map[string]string{}
 	for rest := m[1]; len(bytes.TrimSpace(rest)) > 0; {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // headers are headers of .npy files with what is read of them, or why they are refused.
@@ -20,7 +20,7 @@ var headers = []struct{ text, want string }{
 	{` { 'descr' : '<f2' ,'fortran_order':False,'shape':(3L,4L,) } `, "<f2 false [3 4]"},
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }`, "<f4 false [7]"},
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': (), }`, "<f4 false []"},
-	{`{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)`, "no dictionary"},
+	{`{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)`, "not a dictionary"},
 	{`{'descr': '<f4', 'fortran_order': False}`, "lacks shape"},
 	{`{'descr': '<f4', 'fortran_order': 'no', 'shape': (3, 4)}`, "fortran_order"},
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': True}`, "no tuple"},
@@ -29,7 +29,7 @@ var headers = []struct{ text, want string }{
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': (3 4), }`, "the axis 3 4"},
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': (999999999999999999999, 4), }`, "the axis 9999"},
 	{`{'descr': '<f4', 'fortran_order': False, 'shape': (-3, 4), }`, "cannot be read"},
-	{``, "no dictionary"},
+	{``, "not a dictionary"},
 }
 
 func header(text string, major byte) []byte {
@@ -75,10 +75,7 @@ func FuzzNPYHeader(f *testing.F) {
 		f.Fatal(err, files)
 	}
 	for _, name := range files {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := filetest.Read(f, name)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -101,7 +101,7 @@ func checkCRC(f *zip.File, got uint32) error {
 func npzMember(r io.ReaderAt, size int64, name string) (*zip.File, error) {
 	z, err := zip.NewReader(r, size)
 	if errors.Is(err, zip.ErrFormat) {
-		return nil, errors.New("it is no .npz file, or it was cut short: its directory, at the end, is not there")
+		return nil, errors.New("it is not a .npz file, or it was cut short: its directory, at the end, is not there")
 	}
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // allRows reads a matrix of a file.
@@ -23,7 +25,7 @@ func allRows(path, tensor string) ([]float32, error) {
 // TestDamagedNPZ: whatever byte of an archive is changed, a member has its values or is refused, as it is where its checksum is gone.
 func TestDamagedNPZ(t *testing.T) {
 	for _, name := range []string{"all.npz", "packed.npz"} {
-		whole := read(t, "testdata/"+name)
+		whole := filetest.Read(t, "testdata/"+name)
 		want, err := allRows("testdata/"+name, "f4")
 		if err != nil {
 			t.Fatal(err)
@@ -32,9 +34,7 @@ func TestDamagedNPZ(t *testing.T) {
 		for i := range whole {
 			b := slices.Clone(whole)
 			b[i] ^= 1 << (i % 8)
-			if err := os.WriteFile(path, b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, path, b)
 			got, err := allRows(path, "f4")
 			if err != nil {
 				found++
@@ -51,13 +51,13 @@ func TestDamagedNPZ(t *testing.T) {
 // TestNPZWithoutSum: a checksum of zeros is one, which the package archive/zip takes for none.
 func TestNPZWithoutSum(t *testing.T) {
 	for _, name := range []string{"all.npz", "packed.npz"} {
-		b := read(t, "testdata/"+name)
+		b := filetest.Read(t, "testdata/"+name)
 		at := strings.LastIndex(string(b), "f4.npy") - 46 // the entry of the directory, whose name is the last
 		if at < 0 || string(b[at:at+4]) != "PK\x01\x02" {
 			t.Fatalf("%s: no entry of a directory at %d", name, at)
 		}
 		clear(b[at+16 : at+20])
-		_, err := allRows(write(t, name, b), "f4")
+		_, err := allRows(filetest.Temp(t, name, b), "f4")
 		if err == nil || !strings.Contains(err.Error(), "f4.npy was damaged: its CRC-32 is ") || !strings.Contains(err.Error(), "and 00000000 is written in the archive: copy the file again") {
 			t.Errorf("%s: %v", name, err)
 		}

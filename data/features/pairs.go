@@ -144,9 +144,8 @@ func (p *Pairs) Split(split string) ([]Pair, error) {
 	case !ok:
 		return nil, fmt.Errorf("features: there is no split %q: use train, val or test", split)
 	case len(list) == 0 && p.index != "":
-		return nil, fmt.Errorf(
-			"features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is 0, so choose "+
-				"another split", split, p.index, split)
+		return nil, fmt.Errorf("features: the %s split is empty: %s names no pair of it and data.pairs.%s_samples is "+
+			"0, so choose another split", split, p.index, split)
 	case len(list) == 0:
 		return nil, fmt.Errorf("features: the %s split is empty: set data.pairs.%s_samples, or choose another split",
 			split, split)

@@ -127,9 +127,8 @@ func openMore(path, tensor, cache string, main *Matrix) (*Matrix, error) {
 	}
 	if m.Width() != main.Width() {
 		return nil, errors.Join(
-			fmt.Errorf(
-				"features: the rows of the pool %s have %d numbers, and those of %s %d: a pool holds features of the "+
-					"same encoder", path, m.Width(), main.Path(), main.Width()), m.Close())
+			fmt.Errorf("features: the rows of the pool %s have %d numbers, and those of %s %d: a pool holds features "+
+				"of the same encoder", path, m.Width(), main.Path(), main.Width()), m.Close())
 	}
 	return m, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // pooled are 30 pairs with 3 of validation, 4 of the test, 10 used as pairs and 5 further images.
@@ -20,7 +22,7 @@ func pooled(t testing.TB, edit func(images, texts [][]float32)) PairsConfig {
 	for i := range 5 {
 		more = append(more, []float32{float32(100 + i), 1})
 	}
-	c.ImagePool = write(t, "more.npy", npy(more))
+	c.ImagePool = filetest.Temp(t, "more.npy", npy(more))
 	return c
 }
 
@@ -116,10 +118,7 @@ func TestFingerprint(t *testing.T) {
 	add("one split")
 	c.Seed = 9
 	add("another split")
-	b, err := os.ReadFile(c.Image)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, c.Image)
 	b[len(b)-9] ^= 1 // of the last row but one, and the time stays
 	st, err := os.Stat(c.Image)
 	if err != nil {
@@ -144,14 +143,9 @@ func TestFingerprint(t *testing.T) {
 // copyOf returns the path of a copy of a file.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, path)
 	other := filepath.Join(t.TempDir(), filepath.Base(path))
-	if err := os.WriteFile(other, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, other, b)
 	return other
 }
 

@@ -171,7 +171,7 @@ func describeParquet(path string) (string, error) {
 	for _, at := range []int64{0, size - int64(len(magic))} {
 		b := make([]byte, len(magic))
 		if _, err := f.ReadAt(b, max(at, 0)); err != nil || string(b) != magic {
-			return "", errors.New("it is no .parquet file, or it was cut short")
+			return "", errors.New("it is not a .parquet file, or it was cut short")
 		}
 	}
 	return fmt.Sprintf("a .parquet file of %d bytes", size), nil

@@ -2,26 +2,25 @@ package features
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // FuzzDescribe: whatever a file holds, it is described or refused.
 func FuzzDescribe(f *testing.F) {
 	exts := []string{".npy", ".npz", ".safetensors", ".pt", ".parquet"}
 	for i, name := range []string{"f4.npy", "packed.npz", "two.safetensors", "rows.pt", "float.parquet"} {
-		f.Add(read(f, "testdata/"+name), i)
+		f.Add(filetest.Read(f, "testdata/"+name), i)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, ext int) {
 		if len(b) > 1<<16 || ext < 0 {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "x"+exts[ext%len(exts)])
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		d, err := Describe(ctx, path, true)

@@ -6,36 +6,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
-// sparse makes a file of n bytes that takes no room and begins with head.
-func sparse(t *testing.T, n int64, head string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "large.jpg")
-	if err := os.WriteFile(path, []byte(head), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, n); err != nil {
-		t.Skip(err)
-	}
-	return path
-}
-
-// allocated returns the bytes that f takes.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
+var sparse, allocated = filetest.Sparse, budgettest.Allocated
 
 // A large file that is no image is refused by its size or its header, not read.
 func TestLargeFilesAreNotRead(t *testing.T) {
@@ -66,10 +47,7 @@ func TestHeaderFirst(t *testing.T) {
 	if err != nil || len(small) == 0 {
 		t.Fatal("no photo", err)
 	}
-	b, err := os.ReadFile(small[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, small[0])
 	want, err := DecodeFile(small[0], 0)
 	if err != nil {
 		t.Fatal(err)

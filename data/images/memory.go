@@ -11,7 +11,7 @@ import (
 	machine "github.com/geoalign/geoalign/internal/memory"
 )
 
-// MaxSide is the longest side of an image in pixels, that of JPEG. What is longer is no picture.
+// MaxSide is the longest side of an image in pixels, that of JPEG. What is longer is not a picture.
 const MaxSide = 65535
 
 // bytesPerPixel is the memory that decoding an image may take for each pixel of the limit: a file of JPEG without

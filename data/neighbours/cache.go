@@ -93,9 +93,8 @@ func (l *Lists) cached(ctx context.Context, o Options) error {
 			Data: l.near}}, map[string]string{descriptionKey: string(text)})
 	})
 	if err != nil {
-		o.Note(fmt.Sprintf(
-			"the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next start: "+
-				"%v", l.side, err))
+		o.Note(fmt.Sprintf("the neighbours of %ss cannot be kept in data.cache_dir, and are found again at the next "+
+			"start: %v", l.side, err))
 	}
 	return nil
 }
@@ -163,7 +162,7 @@ func (l *Lists) parse(b []byte, want description) (err error) {
 // ints returns bytes as numbers, in place where the processor stores them so.
 func ints(b []byte) ([]int32, error) {
 	if len(b) == 0 || len(b)%4 != 0 {
-		return nil, fmt.Errorf("%d bytes are no lists", len(b))
+		return nil, fmt.Errorf("%d bytes are not lists", len(b))
 	}
 	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && uintptr(unsafe.Pointer(&b[0]))%4 == 0 {
 		return unsafe.Slice((*int32)(unsafe.Pointer(&b[0])), len(b)/4), nil

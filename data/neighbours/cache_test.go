@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/ops/geometric"
 )
@@ -115,9 +116,7 @@ func TestCache(t *testing.T) {
 		"its lists are I32 [9 20]":         other(first.near, "", "", 9, 20),
 		"it is of other rows":              other(first.near, `"near":9`, `"near":8`, 20, 9),
 	} {
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		l := find()
 		if len(notes) != 2 || !strings.Contains(notes[0], "neighbours are found anew: ") || !strings.Contains(notes[0], want) || !slices.Equal(l.near, first.near) {
 			t.Errorf("want a note of %q: %q", want, notes)
@@ -138,9 +137,7 @@ func TestCache(t *testing.T) {
 	}
 	// Without a place for them they are an error that says which key to set.
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, blocked, "")
 	if _, err := Images(t.Context(), open(t, config), c, Options{Engine: e, Cache: filepath.Join(blocked, "x")}); err == nil || !strings.Contains(err.Error(), blocked) {
 		t.Errorf("got %v", err)
 	}
@@ -167,10 +164,7 @@ func FuzzCache(f *testing.F) {
 	if err != nil || len(names) != 1 {
 		f.Fatal(names, err)
 	}
-	b, err := os.ReadFile(names[0])
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := filetest.Read(f, names[0])
 	f.Add(b)
 	f.Add(b[:100])
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -97,10 +97,9 @@ func find(ctx context.Context, side string, p *features.Pairs, pool *features.Po
 
 // tooFew says that the pool has not enough rows.
 func (l *Lists) tooFew(others int) error {
-	return fmt.Errorf(
-		"neighbours: a neighbourhood of %d needs %d rows beside the anchor, and the pool of %ss has %d that can be "+
-			"compared: lower objective.geometric.neighbours, or name more features in data.pairs.%s_pool",
-		l.K, l.drawn(), l.side, max(0, others), l.side)
+	return fmt.Errorf("neighbours: a neighbourhood of %d needs %d rows beside the anchor, and the pool of %ss has %d "+
+		"that can be compared: lower objective.geometric.neighbours, or name more features in data.pairs.%s_pool", l.K,
+		l.drawn(), l.side, max(0, others), l.side)
 }
 
 // Pool returns the rows that neighbours are numbered by.
@@ -287,9 +286,8 @@ func (l *Lists) usable(ctx context.Context, o Options) (usableRows, error) {
 	if bad == nil {
 		return u, nil
 	}
-	o.Note(fmt.Sprintf(
-		"%d of %d rows of the pool of %ss are zero or not finite and are nobody's neighbours (the first: %s)", len(
-			bad), total, l.side, l.pool.Name(int(bad[0]))))
+	o.Note(fmt.Sprintf("%d of %d rows of the pool of %ss are zero or not finite and are nobody's neighbours (the "+
+		"first: %s)", len(bad), total, l.side, l.pool.Name(int(bad[0]))))
 	u.rows = make([]int32, 0, total-len(bad))
 	for i := range int32(total) {
 		if len(bad) > 0 && bad[0] == i {

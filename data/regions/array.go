@@ -48,9 +48,8 @@ func (a *array) check() error {
 	path, n := a.features.Path(), a.features.Rows()
 	if b := a.boxes; b != nil {
 		if s := b.RowShape(); b.Rows() != n || s[0] != a.most || s[1] != 4 {
-			return fmt.Errorf(
-				"regions: %s has boxes of the shape [%d %d %d], and %s regions of [%d %d %d]: give a box of 4 "+
-					"numbers for each region", b.Path(), b.Rows(), s[0], s[1], path, n, a.most, a.width)
+			return fmt.Errorf("regions: %s has boxes of the shape [%d %d %d], and %s regions of [%d %d %d]: give a "+
+				"box of 4 numbers for each region", b.Path(), b.Rows(), s[0], s[1], path, n, a.most, a.width)
 		}
 	}
 	if a.lengths == nil {
@@ -62,9 +61,8 @@ func (a *array) check() error {
 	}
 	for i, l := range a.lengths {
 		if l < 0 || l > int64(a.most) {
-			return fmt.Errorf(
-				"regions: %s: row %d has the length %d: it must be from 0 to %d, the regions of the "+
-					"array", path, i, l, a.most)
+			return fmt.Errorf("regions: %s: row %d has the length %d: it must be from 0 to %d, the regions of the "+
+				"array", path, i, l, a.most)
 		}
 	}
 	return nil

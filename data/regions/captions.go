@@ -1,7 +1,6 @@
 package regions
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,15 +17,18 @@ func readLines(path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	b = files.WithoutMark(b)
-	if len(b) == 0 {
-		return nil, fmt.Errorf("regions: %s is empty", path)
-	}
-	lines := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	for i, line := range lines {
-		if lines[i] = strings.TrimSuffix(line, "\r"); !utf8.ValidString(line) {
-			return nil, &table.LineError{File: path, Line: i + 1, Err: errors.New("it is no UTF-8 text")}
+	var lines []string
+	for l, err := range table.LinesOf(path, b) {
+		if err == nil && !utf8.ValidString(l.Text) {
+			err = l.Wrong(errors.New("it is not UTF-8 text"))
 		}
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, l.Text)
+	}
+	if lines == nil {
+		return nil, fmt.Errorf("regions: %s is empty", path)
 	}
 	return lines, nil
 }
@@ -49,26 +51,17 @@ func readCaptions(path string, words bool) ([]string, error) {
 	}
 	if numbers {
 		return nil, &table.LineError{File: path, Line: 1,
-			Err: errors.New(
-				"all its words are numbers, so it holds the numbers of words in some vocabulary: give a file of the " +
-					"words themselves")}
+			Err: errors.New("all its words are numbers, so it holds the numbers of words in some vocabulary: give a " +
+				"file of the words themselves")}
 	}
 	return lines, nil
 }
 
 // readMapping reads id_mapping.json: the name of the file of each image by its id.
-func readMapping(path string) (map[string]string, error) {
-	b, err := files.Read(path, files.MaxList)
-	if err != nil {
-		return nil, fmt.Errorf("regions: %w", err)
-	}
-	var m map[string]string
-	if err := json.Unmarshal(b, &m); err != nil {
-		return nil, fmt.Errorf(
-			"regions: %s: want an object of the ids of images with the names of their files, such as {\"42\": "+
-				"\"val2014/42.jpg\"}: %w", path, err)
-	}
-	return m, nil
+func readMapping(path string) (m map[string]string, err error) {
+	err = table.ReadJSON(path, "names of images", `want an object of the ids of images with the names of their files, `+
+		`such as {"42": "val2014/42.jpg"}`, &m)
+	return m, err
 }
 
 // numberIDs returns the ids that lines name: whole numbers as they are where all are, else the distinct texts from 0.

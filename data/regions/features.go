@@ -93,9 +93,8 @@ func checkBoxes(boxes []float32, wrong BoxError) error {
 func checkFinite(x []float32, path string, row, width int) error {
 	for i, v := range x {
 		if v-v != 0 { // NaN or an infinity
-			return fmt.Errorf(
-				"regions: %s: row %d: feature %d of region %d is not finite (got %v): compute the image again or "+
-					"remove it", path, row, i%width, i/width, v)
+			return fmt.Errorf("regions: %s: row %d: feature %d of region %d is not finite (got %v): compute the image "+
+				"again or remove it", path, row, i%width, i/width, v)
 		}
 	}
 	return nil

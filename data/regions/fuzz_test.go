@@ -2,12 +2,12 @@ package regions
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -48,9 +48,7 @@ func fuzzFile(f *testing.F, name string) func(t *testing.T, b []byte) {
 	return func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		readAll(t, path)
 	}
 }
@@ -84,17 +82,13 @@ func FuzzLayout(f *testing.F) {
 		lines = append(lines, strings.Replace(tableLineOf(0), "100\t", string(rune('0'+i))+"\t", 1))
 	}
 	table := filepath.Join(dir, "x.tsv")
-	if err := os.WriteFile(table, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		f.Fatal(err)
-	}
+	filetest.Write(f, table, strings.Join(lines, "\n"))
 	f.Fuzz(func(t *testing.T, captions, ids, mapping string, words bool, repeated string, most int) {
 		defer budgettest.Within(t, len(captions)+len(ids)+len(mapping)+len(repeated))()
 		dir := t.TempDir()
 		c := Config{Features: table, Captions: filepath.Join(dir, "c.txt"), IDs: filepath.Join(dir, "i.txt"), Mapping: filepath.Join(dir, "m.json"), Words: words, Repeated: repeated, MaxCaptions: most}
 		for path, text := range map[string]string{c.Captions: captions, c.IDs: ids, c.Mapping: mapping} {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, path, text)
 		}
 		s, err := Load(c)
 		if err != nil {

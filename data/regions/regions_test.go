@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -190,14 +191,9 @@ func TestFeaturesErrors(t *testing.T) {
 	npy, boxes := f.array("a", 0, 1, 2)
 	_, fewer := f.array("b", 0, 1)
 	cut := f.path("cut.npy")
-	whole, err := os.ReadFile(npy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := filetest.Read(t, npy)
 	put := func(path string, b []byte) string {
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		return path
 	}
 	put(cut, whole[:len(whole)-4])
@@ -226,7 +222,7 @@ func TestFeaturesErrors(t *testing.T) {
 		{f.text("few.tsv", "1\t2\t3"), "", "", "line 1: it has no 6 columns"},
 		{f.text("word.tsv", line, strings.Replace(line, "\t200\t", "\twide\t", 1)), "", "", `line 2: its image_w is "wide"`},
 		{f.text("boxes.tsv", line), "", boxes, "has boxes of its own"},
-		{f.text("width.tsv", strings.Replace(line, "\t2\t", "\t3\t", 1)), "", "", "line 1, image 101: its features have 16 bytes, which are no rows of 3 regions"},
+		{f.text("width.tsv", strings.Replace(line, "\t2\t", "\t3\t", 1)), "", "", "line 1, image 101: its features have 16 bytes, which are not rows of 3 regions"},
 	} {
 		if got, err := OpenFeatures(c.path, c.tensor, c.boxes); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), filepath.Base(c.path)) {
 			t.Errorf("%s: %v %v, want %q", filepath.Base(c.path), got, err, c.want)
@@ -250,7 +246,7 @@ func TestBadImages(t *testing.T) {
 		{f.tensors("each.safetensors", safetensors.Tensor{Name: "1", Shape: []int{1, 2}, Data: []float32{1, 2}}, safetensors.Tensor{Name: "2", Shape: []int{1, 2}, Data: []float32{nan, 1}}), "row 1: feature 0 of region 0 is not finite"},
 		{f.text("cut.tsv", line, tableLineOf(2)[:60]), "line 2, image 102"},
 		{f.text("damaged.tsv", line, strings.TrimRight(tableLineOf(2), "=")[:len(tableLineOf(2))-5]+"!!!!"), "line 2, image 102: its features"},
-		{f.text("many.tsv", line, strings.Replace(tableLineOf(2), "\t3\t", "\t2\t", 1)), "line 2, image 102: its features: 24 bytes in place of 16"},
+		{f.text("many.tsv", line, strings.Replace(tableLineOf(2), "\t3\t", "\t2\t", 1)), "line 2, image 102: its features: 24 bytes instead of 16"},
 		{f.text("outside.tsv", line, strings.Replace(tableLineOf(2), "\t200\t", "\t20\t", 1)), "row 2: region 0 has the box"},
 	} {
 		x, err := OpenFeatures(c.path, "", "")
@@ -358,10 +354,10 @@ func TestLoadErrors(t *testing.T) {
 		{Config{Features: two, Captions: f.text("one.txt", "a")}, "one.txt has 1 captions and " + two + " 2 images"},
 		{Config{Features: two, Captions: five, IDs: f.text("ids.txt", "1", "2", "3")}, "ids.txt has 3 ids, " + two + " 2 images and " + five + " 10 captions"},
 		{Config{Features: two, Captions: five, IDs: f.text("mixed.txt", "1", "1", "1", "1", "2", "2", "2", "2", "2", "2")}, `mixed.txt: line 1: the captions of one image have the ids ["1" "2"]`},
-		{Config{Features: four, Captions: f.text("four.txt", "a", "b", "c", "d"), Repeated: RepeatedYes}, "has 4 images, which are no multiple of 5"},
-		{Config{Features: two, Captions: five, MaxCaptions: 7}, "the first 7 captions of " + five + " are no whole images, which have 5 each"},
+		{Config{Features: four, Captions: f.text("four.txt", "a", "b", "c", "d"), Repeated: RepeatedYes}, "has 4 images, which are not a multiple of 5"},
+		{Config{Features: two, Captions: five, MaxCaptions: 7}, "the first 7 captions of " + five + " are not whole images, which have 5 each"},
 		{Config{Features: two, Captions: f.path("none.txt")}, "none.txt"},
-		{Config{Features: two, Captions: f.text("latin.txt", "a", "caf\xe9")}, "latin.txt: line 2: it is no UTF-8 text"},
+		{Config{Features: two, Captions: f.text("latin.txt", "a", "caf\xe9")}, "latin.txt: line 2: it is not UTF-8 text"},
 		{Config{Features: two, Captions: f.text("numbers.txt", "1,5,7,2", "1,6,2"), Words: true}, "numbers.txt: line 1: all its words are numbers"},
 		{Config{Features: two, Captions: five, Mapping: f.text("list.json", "[1]")}, "list.json: want an object of the ids"},
 	} {
@@ -459,13 +455,8 @@ func TestPictures(t *testing.T) {
 	if err != nil || src == nil {
 		t.Fatal("no picture for the test")
 	}
-	b, err := os.ReadFile(src[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.path("three.png"), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, src[0])
+	filetest.Write(t, f.path("three.png"), b)
 	s := load(t, Config{Features: two, Captions: f.path("c.txt"), IDs: f.text("ids.txt", "7", "8"), Mapping: f.text("m.json", `{"7": "three.png"}`), Pictures: f.dir})
 	if m, err := s.Image(0); err != nil || m.W == 0 || !s.Pixels() {
 		t.Errorf("the picture: %v", err)

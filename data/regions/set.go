@@ -115,9 +115,8 @@ func (s *Set) join(captions, ids []string) error {
 	n := l.images
 	if m := s.cfg.MaxCaptions; m > 0 && m < len(captions) {
 		if m%l.captions != 0 {
-			return fmt.Errorf(
-				"regions: the first %d captions of %s are no whole images, which have %d each: choose a "+
-					"multiple", m, s.cfg.Captions, l.captions)
+			return fmt.Errorf("regions: the first %d captions of %s are not whole images, which have %d each: choose "+
+				"a multiple", m, s.cfg.Captions, l.captions)
 		}
 		n = m / l.captions
 	}
@@ -194,9 +193,8 @@ func (s *Set) layout(captions, ids []string) (l layout, err error) {
 		images, of = len(ids), s.cfg.IDs
 	}
 	if len(captions)%images != 0 {
-		return l, fmt.Errorf(
-			"regions: %s has %d captions and %s %d images: give each image one caption or the same number of "+
-				"captions, each on a line of its own", s.cfg.Captions, len(captions), of, images)
+		return l, fmt.Errorf("regions: %s has %d captions and %s %d images: give each image one caption or the same "+
+			"number of captions, each on a line of its own", s.cfg.Captions, len(captions), of, images)
 	}
 	if ids != nil && len(ids) != images && len(ids) != len(captions) {
 		return l, fmt.Errorf(
@@ -246,9 +244,8 @@ func (s *Set) repeated(images int, ids []string) (bool, error) {
 	case s.cfg.Repeated == RepeatedNo:
 		return false, nil
 	case s.cfg.Repeated == RepeatedYes && images%CaptionsOfImage != 0:
-		return false, fmt.Errorf(
-			"regions: %s has %d images, which are no multiple of %d: they cannot be repeated, so set "+
-				"data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
+		return false, fmt.Errorf("regions: %s has %d images, which are not a multiple of %d: they cannot be repeated, "+
+			"so set data.regions.repeated = %q", s.cfg.Features, images, CaptionsOfImage, RepeatedNo)
 	case s.cfg.Repeated == RepeatedYes:
 		return true, nil
 	case images%CaptionsOfImage != 0:

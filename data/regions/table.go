@@ -1,41 +1,31 @@
 package regions
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"strconv"
+	"strings"
 	"sync"
 
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // attentionTable is the .tsv of bottom-up attention (Anderson et al. 2018): a line for each image of image_id, image_w,
 // image_h, num_boxes, boxes and features, the last two float32 in base64. It keeps where lines lie and reads one when
 // its image is used.
 type attentionTable struct {
-	path        string
-	file        *os.File
+	*table.Text
 	keys        []string // image_id
-	lines       []tableLine
+	lines       []table.Line
 	most, width int
 	bytes       sync.Pool
 }
 
-// tableLine is where the line of an image lies.
-type tableLine struct {
-	at   int64
-	size int32
-	line int32 // from 1
-}
-
-// Limits of a table: more is no table of regions.
+// Limits of a table: one with more is not a table of regions.
 const (
 	maxTableLine = 256 << 20
 	maxTableHead = 1024 // bytes of the first four columns
@@ -46,14 +36,14 @@ const (
 const tableColumns = 6
 
 // openTable finds the lines of a table. Of an image with two lines the first counts.
-func openTable(path string) (_ Features, err error) {
-	f, _, err := files.Open(path, 0)
+func openTable(path string) (Features, error) {
+	f, err := table.OpenText(path, table.Layout{})
 	if err != nil {
 		return nil, fmt.Errorf("regions: %w", err)
 	}
-	t := &attentionTable{path: path, file: f}
+	t := &attentionTable{Text: f}
 	t.bytes.New = func() any { return new([]byte) }
-	if err = t.index(bufio.NewReaderSize(f, 1<<20)); err == nil {
+	if err = t.index(); err == nil {
 		err = t.measure()
 	}
 	if err != nil {
@@ -63,54 +53,32 @@ func openTable(path string) (_ Features, err error) {
 }
 
 // index finds the lines.
-func (t *attentionTable) index(r *bufio.Reader) error {
+func (t *attentionTable) index() error {
 	seen := map[string]bool{}
-	var at int64
-	for line := 1; ; line++ {
-		head, size, err := tableHead(r)
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("regions: %s: line %d: %w", t.path, line, err)
+	for l, err := range t.Lines(maxTableLine, maxTableHead) {
+		if err == nil && strings.TrimSpace(l.Text) == "" {
+			continue
 		}
-		if end := err == io.EOF; len(bytes.TrimSpace(head)) > 0 {
-			h, err := parseTableHead(head)
+		var h tableRow
+		if err == nil {
+			h, err = parseTableHead([]byte(l.Text))
 			if err != nil {
-				return fmt.Errorf("regions: %s: line %d: %w", t.path, line, err)
+				err = l.Wrong(err)
 			}
-			if !seen[h.id] {
-				seen[h.id] = true
-				t.keys = append(t.keys, h.id)
-				t.lines = append(t.lines, tableLine{at, int32(size), int32(line)})
-				t.most = max(t.most, h.boxes)
-			}
-			if end {
-				break
-			}
-		} else if end {
-			break
 		}
-		at += size
+		if err != nil {
+			return fmt.Errorf("regions: %w", err)
+		}
+		if !seen[h.id] {
+			seen[h.id] = true
+			l.Text = ""
+			t.keys, t.lines, t.most = append(t.keys, h.id), append(t.lines, l), max(t.most, h.boxes)
+		}
 	}
 	if t.most == 0 {
-		return fmt.Errorf("regions: %s: no image has a region", t.path)
+		return fmt.Errorf("regions: %s: no image has a region", t.Path())
 	}
 	return nil
-}
-
-// tableHead reads a line and returns its first bytes and its size with its end. err is io.EOF with the last line.
-func tableHead(r *bufio.Reader) (head []byte, size int64, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		size += int64(len(part))
-		if room := maxTableHead - len(head); room > 0 {
-			head = append(head, part[:min(room, len(part))]...)
-		}
-		switch {
-		case size > maxTableLine:
-			return nil, 0, fmt.Errorf("it has more than %d bytes: this is no table of regions", maxTableLine)
-		case err != bufio.ErrBufferFull:
-			return head, size, err
-		}
-	}
 }
 
 // tableRow is the begin of a line.
@@ -124,9 +92,8 @@ type tableRow struct {
 func parseTableHead(head []byte) (h tableRow, err error) {
 	cells := bytes.SplitN(head, []byte("\t"), 5)
 	if len(cells) < 5 {
-		return h, fmt.Errorf(
-			"it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, boxes, features; "+
-				"a file that is cut short must be copied again", tableColumns)
+		return h, fmt.Errorf("it has no %d columns with tabs between: want image_id, image_w, image_h, num_boxes, "+
+			"boxes, features; a file that is cut short must be copied again", tableColumns)
 	}
 	if h.id = string(bytes.TrimSpace(cells[0])); h.id == "" {
 		return h, errors.New("its image_id is empty")
@@ -158,7 +125,8 @@ func (t *attentionTable) measure() error {
 				return nil
 			}
 			if h.boxes > 0 {
-				return t.wrong(i, fmt.Errorf("its features have %d bytes, which are no rows of %d regions", n, h.boxes))
+				return t.wrong(i, fmt.Errorf("its features have %d bytes, which are not rows of %d regions", n,
+					h.boxes))
 			}
 			return nil
 		})
@@ -174,19 +142,19 @@ func (t *attentionTable) measure() error {
 
 // wrong says of which image an error is.
 func (t *attentionTable) wrong(i int, err error) error {
-	return fmt.Errorf("regions: %s: line %d, image %s: %w", t.path, t.lines[i].line, t.keys[i], err)
+	return fmt.Errorf("regions: %s: line %d, image %s: %w", t.Path(), t.lines[i].Number, t.keys[i], err)
 }
 
 // line calls f with the columns of the line of image i.
 func (t *attentionTable) line(i int, f func(h tableRow, boxes, features []byte) error) error {
 	b := t.bytes.Get().(*[]byte)
 	defer t.bytes.Put(b)
-	size := int(t.lines[i].size)
+	size := int(t.lines[i].Size)
 	if cap(*b) < size {
 		*b = make([]byte, size)
 	}
 	*b = (*b)[:size]
-	if n, err := t.file.ReadAt(*b, t.lines[i].at); n < size {
+	if n, err := t.ReadAt(*b, t.lines[i].At); n < size {
 		return t.wrong(i, fmt.Errorf("it cannot be read any more: %w", err))
 	}
 	h, err := parseTableHead((*b)[:min(size, maxTableHead)])
@@ -196,9 +164,8 @@ func (t *attentionTable) line(i int, f func(h tableRow, boxes, features []byte) 
 	cells := bytes.Split(bytes.TrimRight(*b, "\r\n"), []byte("\t"))
 	if len(cells) != tableColumns {
 		return t.wrong(
-			i, fmt.Errorf(
-				"it has %d columns, not %d: where it is the last line the file is cut short, so copy it again", len(
-					cells), tableColumns))
+			i, fmt.Errorf("it has %d columns, not %d: where it is the last line the file is cut short, so copy it "+
+				"again", len(cells), tableColumns))
 	}
 	return f(h, cells[4], cells[5])
 }
@@ -216,7 +183,7 @@ func (t *attentionTable) Read(i int, features, boxes []float32) (n int, err erro
 			return t.wrong(i, fmt.Errorf("its features: %w", err))
 		}
 		clear(features[n*t.width:])
-		if err := checkFinite(features[:n*t.width], t.path, int(t.lines[i].line), t.width); err != nil {
+		if err := checkFinite(features[:n*t.width], t.Path(), t.lines[i].Number, t.width); err != nil {
 			return err
 		}
 		if boxes == nil {
@@ -229,7 +196,7 @@ func (t *attentionTable) Read(i int, features, boxes []float32) (n int, err erro
 		for k := range boxes[:4*n] {
 			boxes[k] /= [2]float32{h.width, h.height}[k%2]
 		}
-		return checkBoxes(boxes[:4*n], BoxError{Path: t.path, Row: int(t.lines[i].line)})
+		return checkBoxes(boxes[:4*n], BoxError{Path: t.Path(), Row: t.lines[i].Number})
 	})
 	if err != nil {
 		n = 0
@@ -245,7 +212,7 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	case err != nil:
 		return fmt.Errorf("%w: the line is damaged or cut short", err)
 	case got != 4*n:
-		return fmt.Errorf("%d bytes in place of %d: the line is damaged or cut short, or its num_boxes is wrong", got,
+		return fmt.Errorf("%d bytes instead of %d: the line is damaged or cut short, or its num_boxes is wrong", got,
 			4*n)
 	}
 	for i := range dst {
@@ -253,5 +220,3 @@ func decodeFloats(dst []float32, text []byte, n int) error {
 	}
 	return nil
 }
-
-func (t *attentionTable) Close() error { return t.file.Close() }

@@ -31,9 +31,8 @@ func openTensors(path, tensor, boxes string) (_ Features, err error) {
 	if tensor == "" && (!ok || len(info.Shape) != 3) {
 		if boxes != "" {
 			f.Close()
-			return nil, fmt.Errorf(
-				"regions: %s has a tensor for each image: store the boxes of image NAME beside it as NAME%s, in "+
-					"the place of %s", path, boxesSuffix, boxes)
+			return nil, fmt.Errorf("regions: %s has a tensor for each image: store the boxes of image NAME beside it "+
+				"as NAME%s, instead of %s", path, boxesSuffix, boxes)
 		}
 		return newTensors(path, f)
 	}
@@ -75,9 +74,8 @@ func newTensors(path string, f *safetensors.File) (_ Features, err error) {
 		t.keys = append(t.keys, x.Name)
 	}
 	if t.keys == nil {
-		return nil, fmt.Errorf(
-			"regions: %s has no tensor of regions: write one array (N, R, D) named %s, or a tensor (R, D) for each "+
-				"image", path, featuresName)
+		return nil, fmt.Errorf("regions: %s has no tensor of regions: write one array (N, R, D) named %s, or a tensor "+
+			"(R, D) for each image", path, featuresName)
 	}
 	slices.SortFunc(t.keys, words.Natural)
 	if t.boxed = boxes > 0; t.boxed && boxes != len(t.keys) {
@@ -87,18 +85,16 @@ func newTensors(path string, f *safetensors.File) (_ Features, err error) {
 	for _, name := range t.keys {
 		x, _ := f.Lookup(name)
 		if len(x.Shape) != 2 {
-			return nil, fmt.Errorf(
-				"regions: %s: tensor %q has the shape %v: want (R, D), a row for each region of the "+
-					"image", path, name, x.Shape)
+			return nil, fmt.Errorf("regions: %s: tensor %q has the shape %v: want (R, D), a row for each region of "+
+				"the image", path, name, x.Shape)
 		}
 		if x.Shape[0] > 0 { // an image may have none
 			if t.width == 0 {
 				t.width = x.Shape[1]
 			}
 			if x.Shape[1] != t.width || t.width == 0 {
-				return nil, fmt.Errorf(
-					"regions: %s: tensor %q has %d features for a region, and others %d: all must have one width, "+
-						"above 0", path, name, x.Shape[1], t.width)
+				return nil, fmt.Errorf("regions: %s: tensor %q has %d features for a region, and others %d: all must "+
+					"have one width, above 0", path, name, x.Shape[1], t.width)
 			}
 		}
 		if b, ok := f.Lookup(name + boxesSuffix); t.boxed && (!ok || !slices.Equal(b.Shape, []int{x.Shape[0], 4})) {

@@ -63,10 +63,8 @@ func (c Config) withDefaults() (Config, error) {
 		}
 	}
 	if looks := c.Shapes * c.Colours; looks < c.MaxObjects {
-		return c, fmt.Errorf(
-			"scenes: %d shapes x %d colours give %d different objects, fewer than max_objects (%d): allow more "+
-				"shapes or colours, or fewer objects",
-			c.Shapes, c.Colours, looks, c.MaxObjects)
+		return c, fmt.Errorf("scenes: %d shapes x %d colours give %d different objects, fewer than max_objects (%d): "+
+			"allow more shapes or colours, or fewer objects", c.Shapes, c.Colours, looks, c.MaxObjects)
 	}
 	return c, nil
 }

@@ -70,10 +70,9 @@ func New(cfg Config, seed uint64) (*World, error) {
 }
 
 func tooFew(cfg Config, room float64) error {
-	return fmt.Errorf(
-		"scenes: val_samples %d and test_samples %d do not fit into a world of which %.0f scenes may be held out: "+
-			"allow more objects, shapes, colours or sizes, or ask for smaller splits",
-		cfg.ValSamples, cfg.TestSamples, room)
+	return fmt.Errorf("scenes: val_samples %d and test_samples %d do not fit into a world of which %.0f scenes may be "+
+		"held out: allow more objects, shapes, colours or sizes, or ask for smaller splits", cfg.ValSamples,
+		cfg.TestSamples, room)
 }
 
 // distinctScenes counts the keys of scenes with n objects: which cells, which

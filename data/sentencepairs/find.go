@@ -40,9 +40,8 @@ func Find(t Task, dir, split string) (Found, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return Found{}, fmt.Errorf("data: %w", err)
 	}
-	return Found{}, fmt.Errorf(
-		"data: %s has no %s files of the task %s, in it or in a folder %s: name the file or its "+
-			"folder", dir, split, t.Name, strings.Join(t.folders, ", "))
+	return Found{}, fmt.Errorf("data: %s has no %s files of the task %s, in it or in a folder %s: name the file or "+
+		"its folder", dir, split, t.Name, strings.Join(t.folders, ", "))
 }
 
 // below lists the folders in dir that are named after the task, whatever the case of the letters.

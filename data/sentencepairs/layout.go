@@ -28,9 +28,8 @@ func (s *Set) loadLayout(dir string) error {
 		return err
 	}
 	if found == nil {
-		return fmt.Errorf(
-			"data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, such as "+
-				"%s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
+		return fmt.Errorf("data: %s has no file %s*%s with the sentences of the task %s: name the folder that has, "+
+			"such as %s", dir, inputs, ending, s.Task.Name, s.Task.folders[0])
 	}
 	scored, err := parts(dir, golds)
 	if err != nil {
@@ -62,11 +61,11 @@ func parts(dir, prefix string) (names []string, err error) {
 // loadPart adds the pairs of two files.
 func (s *Set) loadPart(dir, name string) error {
 	path, gold := filepath.Join(dir, inputs+name+ending), filepath.Join(dir, golds+name+ending)
-	sentences, err := lines(path)
+	sentences, err := table.ReadLines(path)
 	if err != nil {
 		return err
 	}
-	scores, err := lines(gold)
+	scores, err := table.ReadLines(gold)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: every %s*%s needs its scores", err, inputs, ending)
 	}
@@ -94,13 +93,4 @@ func (s *Set) loadPart(dir, name string) error {
 	}
 	s.part(name, first)
 	return nil
-}
-
-// lines reads the lines of a text file.
-func lines(path string) (list []string, err error) {
-	err = table.Lines(path, func(_ int, line string) error {
-		list = append(list, line)
-		return nil
-	})
-	return list, err
 }

@@ -77,7 +77,7 @@ type Options struct {
 // Load reads the pairs of files in their order. A path is a file that package table reads, or of STS12 to STS16 a
 // folder with the layout of SentEval: STS.input.NAME.txt with two sentences a line and STS.gs.NAME.txt with a score a
 // line. Names of columns are those of the task, or text_a, text_b and label. Rows that cannot be used are counted
-// (Counts). A label that is no class of the task is an error, as the files are then of another task.
+// (Counts). A label that is not a class of the task is an error, as the files are then of another task.
 func Load(t Task, paths []string, o Options) (*Set, error) {
 	s := &Set{Task: t}
 	if len(paths) == 0 {
@@ -90,9 +90,8 @@ func Load(t Task, paths []string, o Options) (*Set, error) {
 	}
 	c := s.Counts
 	if c.TooBad(o.MaxBadShare) {
-		return nil, fmt.Errorf(
-			"data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or raise "+
-				"data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
+		return nil, fmt.Errorf("data: %s: %d of %d rows cannot be read, the first is %s: copy the file again, or "+
+			"raise data.max_bad_share (%g)", paths[0], c.Bad, c.Rows, c.Examples[0], o.MaxBadShare)
 	}
 	if len(s.Pairs) == 0 {
 		hint := ""
@@ -114,14 +113,9 @@ func (s *Set) load(path string) error {
 		return fmt.Errorf("data: %s is a folder: name a file of the task %s", path, s.Task.Name)
 	}
 	first := len(s.Pairs)
-	err := table.Read(path, s.Task.columns, func(r table.Row) error {
-		s.Counts.Rows++
-		if r.Err != nil {
-			s.Counts.Refuse(r.Wrong(r.Err))
-			return nil
-		}
+	err := table.Read(path, s.Task.columns, s.Counts.Take(func(r table.Row) error {
 		return s.add(r.Cells[0], r.Cells[1], r.Cells[2], r.Wrong)
-	})
+	}))
 	if err == nil {
 		s.part("", first)
 	}
@@ -137,7 +131,7 @@ func (s *Set) part(name string, first int) {
 	s.Parts = append(s.Parts, Part{name, first, len(s.Pairs)})
 }
 
-// errScore is a score that is no number of the scale.
+// errScore is a score that is not a number of the scale.
 var errScore = errors.New("no score")
 
 // add adds a pair, or counts why not; wrong tells the place of its label. An error is of a label that no file of the
@@ -211,7 +205,7 @@ func (t Task) class(text string) (int32, error) {
 	if others != nil {
 		hint = "it is one of " + strings.Join(others, ", ") + ": files of two tasks cannot be mixed"
 	}
-	return 0, fmt.Errorf("the label %.40q is no class of the task %s, which has %s: %s", text, t.Name,
+	return 0, fmt.Errorf("the label %.40q is not a class of the task %s, which has %s: %s", text, t.Name,
 		strings.Join(t.Classes, ", "), hint)
 }
 

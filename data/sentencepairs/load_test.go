@@ -10,19 +10,12 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // write writes a file into a folder and returns its path.
 func write(t testing.TB, dir, name, text string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return filetest.Write(t, filepath.Join(dir, name), text)
 }
 
 // taskOf is a task that there is.
@@ -124,7 +117,7 @@ func TestParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, "stsb", path, `column "sentence1" is not supported: it holds lists or groups`)
-	fails(t, "stsb", write(t, dir, "bad.parquet", "PAR1"), "no .parquet file that can be read")
+	fails(t, "stsb", write(t, dir, "bad.parquet", "PAR1"), "not a .parquet file that can be read")
 }
 
 // fails loads a file that cannot be used.
@@ -148,16 +141,16 @@ func TestBadInput(t *testing.T) {
 		{"rte", "a.json", `{"0": `, "it is neither an object"},
 		{"rte", "a.json", `12`, "it is neither an object"},
 		{"rte", "a.json", `{}`, "it has no row"},
-		{"rte", "a.jsonl", "{\"text_a\": \"A\", \"text_b\": \"B\", \"label\": 0}\n{\n", "line 2: it is no JSON object"},
+		{"rte", "a.jsonl", "{\"text_a\": \"A\", \"text_b\": \"B\", \"label\": 0}\n{\n", "line 2: it is not a JSON object"},
 		{"rte", "a.tsv", "", "it is empty: begin with a line that names the columns"},
 		{"rte", "a.xlsx", "x", `not from ".xlsx"`},
-		{"rte", "a.tsv", "sentence1\tsentence2\tlabel\nA\tB\tneutral\n", `line 2: the label "neutral" is no class of the task rte, which has entailment, not_entailment: it is one of mnli, mnli-mm, snli, sick-e: files of two tasks cannot be mixed`},
-		{"mrpc", "a.tsv", "sentence1\tsentence2\tlabel\nA\tB\t2\n", `the label "2" is no class`},
+		{"rte", "a.tsv", "sentence1\tsentence2\tlabel\nA\tB\tneutral\n", `line 2: the label "neutral" is not a class of the task rte, which has entailment, not_entailment: it is one of mnli, mnli-mm, snli, sick-e: files of two tasks cannot be mixed`},
+		{"mrpc", "a.tsv", "sentence1\tsentence2\tlabel\nA\tB\t2\n", `the label "2" is not a class`},
 		{"stsb", "a.tsv", "sentence1\tsentence2\tscore\nA\tB\tmuch\n", `1 of 1 rows cannot be read, the first is data: ` + filepath.Join(dir, "a.tsv") + `: line 2: no score from 0 to 5 (got "much")`},
 		{"stsb", "a.tsv", "sentence1\tsentence2\tscore\nA\tB\t5.5\n", "no score from 0 to 5"},
 		{"stsb", "a.tsv", "sentence1\tsentence2\tscore\nA\tB\tNaN\n", "no score from 0 to 5"},
 		{"rte", "a.tsv", "sentence1\tsentence2\tlabel\nA\tB\t-\n\tB\tentailment\n", "none of 2 rows is a pair of sentences with a label (left out of 2 rows: 1 without a label, 1 with an empty sentence): GLUE gives out"},
-		{"rte", "a.csv", "sentence1,sentence2,label\n\"A,B,entailment\n", "line 2: it is no row of comma-separated values"},
+		{"rte", "a.csv", "sentence1,sentence2,label\n\"A,B,entailment\n", "line 2: it is not a row of comma-separated values"},
 	} {
 		fails(t, c.task, write(t, dir, c.file, c.text), c.want)
 	}
@@ -292,9 +285,7 @@ func TestUnusable(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "a.tsv")
-	if err := os.WriteFile(path, []byte("sentence1\tsentence2\tscore\na\tb\t1\na\tb\t-1.0\na\tb\thidden\na\tb\t-\n\tb\t1\na\t \t1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, "sentence1\tsentence2\tscore\na\tb\t1\na\tb\t-1.0\na\tb\thidden\na\tb\t-\n\tb\t1\na\t \t1\n")
 	s, err := Load(task, []string{path}, Options{})
 	if err != nil || len(s.Pairs) != 1 || s.Counts.Unlabelled != 3 || s.Counts.Empty != 2 {
 		t.Errorf("%+v, %v", s, err)
@@ -305,9 +296,7 @@ func TestUnusable(t *testing.T) {
 	for _, scores := range []string{"1\n", "1\n2\n3\n"} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"STS.input.x.txt": "a\tb\nc\td\n", "STS.gs.x.txt": scores} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(dir, name), text)
 		}
 		if _, err := Load(task, []string{dir}, Options{}); err == nil || !strings.Contains(err.Error(), "STS.input.x.txt has 2: copy both again") {
 			t.Errorf("scores %q: %v", scores, err)

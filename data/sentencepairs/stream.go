@@ -75,9 +75,8 @@ func (s *Set) Fill(i int, cfg StreamConfig, row batch.Row) error {
 	p := s.Pairs[i]
 	a, b := data.Clean(cfg.Clean, p.A, cfg.MaxWords), data.Clean(cfg.Clean, p.B, cfg.MaxWords)
 	if a == "" || b == "" {
-		return fmt.Errorf(
-			"data: pair %d: nothing is left of %.60q and %.60q by data.clean: use another rule, or remove the "+
-				"pair", i, p.A, p.B)
+		return fmt.Errorf("data: pair %d: nothing is left of %.60q and %.60q by data.clean: use another rule, or "+
+			"remove the pair", i, p.A, p.B)
 	}
 	if cfg.Joint {
 		cfg.Text.FillJoint(a, b, row)

@@ -30,7 +30,7 @@ type Task struct {
 	layout      bool                // a folder of STS.input.*.txt and STS.gs.*.txt
 }
 
-// Scored says whether pairs have scores, in the place of classes.
+// Scored says whether pairs have scores, instead of classes.
 func (t Task) Scored() bool { return t.Classes == nil }
 
 // Alike is the score above which pairs mean nearly the same: four fifths of the scale, 4 of 5 as in SimCSE (Gao et al.

@@ -38,7 +38,7 @@ type Counts struct {
 	Rows    int   // of the files
 	Empty   int   // left out: a text is empty, or nothing is left of it
 	Bad     int   // left out: other than the file says
-	Garbled int   // kept: bytes that are no UTF-8 became U+FFFD
+	Garbled int   // kept: bytes that are not UTF-8 became U+FFFD
 	Long    int   // kept, and cut where they become tokens: texts of more words than Config.MaxWords
 	First   error // why the first bad row is
 }
@@ -54,7 +54,7 @@ func (c Counts) Account() *account.Account {
 	a.Used(row, c.Rows-c.Empty-c.Bad)
 	a.LeftOut(row, c.Empty, "an empty text")
 	a.LeftOut(row, c.Bad, "it cannot be read", first)
-	a.Changed(row, c.Garbled, "bytes that are no UTF-8, read as U+FFFD", first)
+	a.Changed(row, c.Garbled, "bytes that are not UTF-8, read as U+FFFD", first)
 	a.Changed(row, c.Long, "more words than there are tokens: it is cut")
 	return a
 }
@@ -67,9 +67,8 @@ var tables = []string{".csv", ".tsv", ".json", ".jsonl", ".parquet"}
 // place.
 func Load(paths []string, cfg Config) (*Set, error) {
 	if cfg.Sentence == "" || cfg.Positive == "" && cfg.Negative != "" {
-		return nil, errors.New(
-			"data: sentences need a column, and hard negatives one of positives: set data.sentences.sentence, and " +
-				"positive where there is a negative")
+		return nil, errors.New("data: sentences need a column, and hard negatives one of positives: set " +
+			"data.sentences.sentence, and positive where there is a negative")
 	}
 	keys, names := cfg.columns()
 	r := reader{cfg: cfg, keys: keys, names: names, set: &Set{per: len(names)}}
@@ -107,10 +106,13 @@ func (r *reader) lines(path string) error {
 			path, fmt.Errorf("lines have one sentence each, and no data.sentences.%s %q: name a table (%s)", r.keys[1],
 				r.names[1], strings.Join(tables, ", ")))
 	}
-	return table.Lines(path, func(n int, line string) error {
-		r.take([]string{line}, func(err error) error { return &table.LineError{File: path, Line: n, Err: err} })
-		return nil
-	})
+	for l, err := range table.Lines(path, 0) {
+		if err != nil {
+			return err
+		}
+		r.take([]string{l.Valid()}, l.Wrong)
+	}
+	return nil
 }
 
 // table reads a table.
@@ -153,8 +155,8 @@ func (r *reader) take(texts []string, wrong func(error) error) {
 		texts[k], long = t, long || r.cfg.MaxWords > 0 && len(strings.Fields(t)) > r.cfg.MaxWords
 	}
 	if garbled {
-		r.bad(&c.Garbled, wrong(
-			errors.New("it is no UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it of what is Latin-1)")))
+		r.bad(&c.Garbled, wrong(errors.New("it is not UTF-8: save the file as UTF-8 (iconv -f LATIN1 -t UTF-8 does it "+
+			"of what is Latin-1)")))
 	}
 	if long {
 		c.Long++

@@ -14,17 +14,8 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
-
-// write writes a file into a folder of the test.
-func write(t testing.TB, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // texts are all rows of a set.
 func texts(s *Set) (list []string) {
@@ -47,9 +38,9 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		write(t, "nli.csv", "sent0,sent1,hard_neg\n\"a dog, runs\",a dog moves,a cat runs\nzwei,two,drei\n"),
-		write(t, "nli.tsv", "sent0\tother\tsent1\thard_neg\na dog, runs\t-\ta dog moves\ta cat runs\nzwei\t-\ttwo\tdrei\n"),
-		write(t, "nli.jsonl", `{"sent0": "a dog, runs", "sent1": "a dog moves", "hard_neg": "a cat runs"}`+"\n"+`{"hard_neg": "drei", "sent0": "zwei", "sent1": "two"}`+"\n"),
+		filetest.Temp(t, "nli.csv", "sent0,sent1,hard_neg\n\"a dog, runs\",a dog moves,a cat runs\nzwei,two,drei\n"),
+		filetest.Temp(t, "nli.tsv", "sent0\tother\tsent1\thard_neg\na dog, runs\t-\ta dog moves\ta cat runs\nzwei\t-\ttwo\tdrei\n"),
+		filetest.Temp(t, "nli.jsonl", `{"sent0": "a dog, runs", "sent1": "a dog moves", "hard_neg": "a cat runs"}`+"\n"+`{"hard_neg": "drei", "sent0": "zwei", "sent1": "two"}`+"\n"),
 		table,
 	} {
 		for _, x := range []struct {
@@ -70,11 +61,11 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	}
-	_, err := Load([]string{write(t, "wiki.txt", "\xef\xbb\xbfOne.\r\n\n  two three \nlast, \"line\""), write(t, "more", "four\n")}, Config{})
+	_, err := Load([]string{filetest.Temp(t, "wiki.txt", "\xef\xbb\xbfOne.\r\n\n  two three \nlast, \"line\""), filetest.Temp(t, "more", "four\n")}, Config{})
 	if err == nil || !strings.Contains(err.Error(), "set data.sentences.sentence") {
 		t.Fatalf("no column: %v", err)
 	}
-	s, err := Load([]string{write(t, "wiki.txt", "\xef\xbb\xbfOne.\r\n\n  two three \nlast, \"line\""), write(t, "more", "four\n")}, Config{Sentence: "sentence"})
+	s, err := Load([]string{filetest.Temp(t, "wiki.txt", "\xef\xbb\xbfOne.\r\n\n  two three \nlast, \"line\""), filetest.Temp(t, "more", "four\n")}, Config{Sentence: "sentence"})
 	if err != nil || !slices.Equal(texts(s), []string{"One.", "two three", `last, "line"`, "four"}) {
 		t.Errorf("lines: %q, %v", texts(s), err)
 	}
@@ -83,7 +74,7 @@ func TestLoad(t *testing.T) {
 // TestCounts: rows that cannot be used are left out and told, over-long ones are told.
 func TestCounts(t *testing.T) {
 	cfg := Config{Sentence: "a", Positive: "b", MaxBadShare: 0.5, Clean: "albef", MaxWords: 3}
-	path := write(t, "x.csv", "a,b\none,two\n,three\nfour,...\nfive\nb\xffd,six\none two three four,ok\n")
+	path := filetest.Temp(t, "x.csv", "a,b\none,two\n,three\nfour,...\nfive\nb\xffd,six\none two three four,ok\n")
 	s, err := Load([]string{path}, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +84,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("rows %q, counts %+v", got, c)
 	}
 	const want = "6 rows: 3 used; left out: an empty text: 2, it cannot be read: 1 ("
-	if got := c.Account().String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "note: bytes that are no UTF-8, read as U+FFFD: 1") || !strings.HasSuffix(got, "it is cut: 1") {
+	if got := c.Account().String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "note: bytes that are not UTF-8, read as U+FFFD: 1") || !strings.HasSuffix(got, "it is cut: 1") {
 		t.Errorf("the account is %q, want %q", got, want)
 	}
 }
@@ -111,12 +102,12 @@ func TestLoadErrors(t *testing.T) {
 		{"a.txt", "x\n", Config{Sentence: "text", Positive: "p"}, []string{"a.txt", `no data.sentences.positive "p": name a table`}},
 		{"a.txt", "\n \n", one, []string{"a.txt", "there is no sentence in 2 rows"}},
 		{"a.txt", "", one, []string{"a.txt", "there is no sentence in 0 rows"}},
-		{"a.txt", "caf\xe9\nb\n", one, []string{"a.txt", "line 1", "no UTF-8", "1 of 2 rows", "data.max_bad_share"}},
+		{"a.txt", "caf\xe9\nb\n", one, []string{"a.txt", "line 1", "not UTF-8", "1 of 2 rows", "data.max_bad_share"}},
 		{"a.txt", "\xff\xfea\x00b\x00\n\x00", one, []string{"a.txt", "line 1", "UTF-16", "iconv"}},
 		{"a.txt", "\x1f\x8b\x08junk", one, []string{"a.txt", "compressed", "gunzip"}},
 		{"a.txt", strings.Repeat("x", 16<<20+1), one, []string{"a.txt", "line 1", "16 MiB"}},
 	} {
-		_, err := Load([]string{write(t, x.name, x.text)}, x.cfg)
+		_, err := Load([]string{filetest.Temp(t, x.name, x.text)}, x.cfg)
 		for _, want := range x.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s with %.20q: want an error with %q, got %v", x.name, x.text, want, err)
@@ -142,7 +133,7 @@ func (letters) PadID() int32 { return 0 }
 
 // TestStream: a sample has the columns of its three texts and none of images, each sentence once an epoch.
 func TestStream(t *testing.T) {
-	s, err := Load([]string{write(t, "x.csv", "a,b,c\nA,B,C\nD,E,F\nG,HI,J\n")}, Config{Sentence: "a", Positive: "b", Negative: "c"})
+	s, err := Load([]string{filetest.Temp(t, "x.csv", "a,b,c\nA,B,C\nD,E,F\nG,HI,J\n")}, Config{Sentence: "a", Positive: "b", Negative: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +205,7 @@ func FuzzLoad(f *testing.F) {
 // TestCheck: a sentence is in two splits by what it says, not by its number; rows that were left out are findings.
 func TestCheck(t *testing.T) {
 	load := func(text string) *Set {
-		s, err := Load([]string{write(t, "x.tsv", "a\tb\n"+text)}, Config{Sentence: "a", MaxBadShare: 1, Clean: "albef"})
+		s, err := Load([]string{filetest.Temp(t, "x.tsv", "a\tb\n"+text)}, Config{Sentence: "a", MaxBadShare: 1, Clean: "albef"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -73,13 +72,13 @@ func (f CSV) Comma() rune {
 	return 0
 }
 
-// csvTables is data.kind = "csv": tables of paths and captions.
-var csvTables = fileLists("csv", func(d Data, split string) []string { return d.Split.Files(split, d.CSV.Split) },
-	func(_ context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error) {
-		c := cfg.Data.CSV
-		return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID,
-			Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes,
-			Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
-	})
-
-func (*CSV) kind() Kind { return imageFiles(csvTables) }
+// kind is data.kind = "csv".
+func (*CSV) kind() Kind {
+	return imageFiles(fileLists("csv", func(d Data, split string) []string { return d.Split.Files(split, d.CSV.Split) },
+		func(_ context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error) {
+			c := cfg.Data.CSV
+			return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID,
+				Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes,
+				Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
+		}))
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -82,16 +81,11 @@ func examplesOf(x exampleKind) Kind {
 		return e, RootHint(err, cfg.Data.Root)
 	}
 	return Kind{
-		Splits: func(cfg Setup) (list []string) {
+		Splits: func(cfg Setup) []string {
 			if cfg.Data.Drawn() {
 				return []string{"val", "test"}
 			}
-			for _, split := range Splits {
-				if len(cfg.Data.Examples.Split(split)) > 0 {
-					list = append(list, split)
-				}
-			}
-			return list
+			return having(func(d Data, split string) bool { return len(d.Examples.Split(split)) > 0 })(cfg)
 		},
 		MayLack: true,
 		Inputs: func(cfg Setup, split string) (list []Input) {
@@ -167,8 +161,7 @@ func (x exampleKind) open(cfg Setup, split string) (data.Examples, error) {
 	}
 	files := cfg.Data.Examples.Split(split)
 	if len(files) == 0 {
-		return nil, section.Errors{{Path: exampleFiles(split), Msg: "must name at least one file",
-			Hint: "or choose another split"}}
+		return nil, unnamed(exampleFiles(split), "at least one file")
 	}
 	paths, err := data.Expand(cfg.Data.Root, files)
 	if err != nil {

@@ -2,10 +2,16 @@ package source
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/account"
+	"github.com/geoalign/geoalign/data/table"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // Flickr names the captions of data.kind = "flickr": lines of image#number, a tab and a caption, as in
@@ -41,39 +47,130 @@ func (f *Flickr) Check(k *section.Checker) {
 // Split returns the list of a split: train, val or test.
 func (f Flickr) Split(name string) string { return filesOf(name, f.TrainList, f.ValList, f.TestList) }
 
-// flickr is data.kind = "flickr": lines of image#number and a caption, with a list of images for each split.
-var flickr = lists{
-	load: func(_ context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
-		f := cfg.Data.Flickr
-		list := f.Split(split)
-		switch {
-		case list != "":
-			list = Below(cfg.Data.Root, list)
-		case split != "train":
-			return nil, section.Errors{{Path: "data.flickr." + split + "_list", Msg: "must name a file",
-				Hint: "or choose another split"}}
-		}
-		return opened(data.LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list,
-			options(cfg, o, "reading captions")))
-	},
-	splits: func(cfg Setup) (list []string) {
-		for _, split := range Splits {
-			if split == "train" || cfg.Data.Flickr.Split(split) != "" {
-				list = append(list, split)
+// kind is data.kind = "flickr".
+func (*Flickr) kind() Kind {
+	return imageFiles(lists{
+		load: func(_ context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
+			f := cfg.Data.Flickr
+			list := f.Split(split)
+			switch {
+			case list != "":
+				list = Below(cfg.Data.Root, list)
+			case split != "train":
+				return nil, unnamed("data.flickr."+split+"_list", "a file")
 			}
-		}
-		return list
-	},
-	inputs: func(cfg Setup, split string) []Input {
-		f := cfg.Data.Flickr
-		list := append(Under(cfg, "data.flickr.file", f.File, false),
-			Under(cfg, "data.flickr.image_root", f.ImageRoot, true)...)
-		if name := f.Split(split); name != "" {
-			list = append(list, Under(cfg, "data.flickr."+split+"_list", name, false)...)
-		}
-		return list
-	},
-	mayLack: true,
+			return opened(LoadFlickr(Below(cfg.Data.Root, f.File), Below(cfg.Data.Root, f.ImageRoot), list,
+				options(cfg, o, "reading captions")))
+		},
+		splits: having(func(d Data, split string) bool { return split == "train" || d.Flickr.Split(split) != "" }),
+		inputs: func(cfg Setup, split string) []Input {
+			f := cfg.Data.Flickr
+			list := append(Under(cfg, "data.flickr.file", f.File, false),
+				Under(cfg, "data.flickr.image_root", f.ImageRoot, true)...)
+			return append(list, Named(cfg, "data.flickr."+split+"_list", f.Split(split), false)...)
+		},
+		mayLack: true,
+	})
 }
 
-func (*Flickr) kind() Kind { return imageFiles(flickr) }
+// LoadFlickr reads the captions of Flickr30k or Flickr8k: lines of image#number, a tab and a caption,
+// as in results_20130124.token and Flickr8k.token.txt. Images lie in imageRoot. images names a text file
+// with the name of an image on each line, with or without .jpg, which are the images of the data set in
+// their order; empty: all images, in the order of the captions. The id of an image is its place there.
+func LoadFlickr(file, imageRoot, images string, opt data.Options) (*data.Files, error) {
+	b, err := table.ReadFile(file, "Flickr file")
+	if err != nil {
+		return nil, err
+	}
+	opt = opt.Counting()
+	written := names.List{Root: imageRoot}
+	list, captions, err := parseFlickr(file, b, &written)
+	if err != nil {
+		return nil, err
+	}
+	countTurned(opt.Account, written, file)
+	if images != "" {
+		b, err := table.ReadFile(images, "list of images")
+		if err != nil {
+			return nil, err
+		}
+		if list, err = parseImageList(images, b, list, opt.Account); err != nil {
+			return nil, err
+		}
+	}
+	items := make([]data.File, len(list))
+	for i, name := range list {
+		items[i] = data.File{Path: filepath.Join(imageRoot, name), ID: int64(i), Captions: captions[name]}
+		opt.Tell(i+1, len(list))
+	}
+	return data.NewFiles(items, opt), nil
+}
+
+// parseFlickr returns the images in their order, and the captions of each.
+func parseFlickr(file string, b []byte, written *names.List) (list []string, captions map[string][]string, err error) {
+	captions = map[string][]string{}
+	for l, err := range table.LinesOf(file, b) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if strings.TrimSpace(l.Text) == "" {
+			continue
+		}
+		head, caption, ok := strings.Cut(l.Text, "\t")
+		at := strings.LastIndexByte(head, '#')
+		if !ok || at <= 0 || strings.Trim(head[at+1:], "0123456789") != "" {
+			return nil, nil, l.Wrong(fmt.Errorf("want image.jpg#0, a tab and a caption (got %.60q); a table with a "+
+				`line of names is data.kind "csv"`, l.Text))
+		}
+		name := written.Name(head[:at])
+		if _, known := captions[name]; !known {
+			list = append(list, name)
+		}
+		captions[name] = append(captions[name], caption)
+	}
+	if list == nil {
+		return nil, nil, table.Whole(file, errors.New("it has no caption"))
+	}
+	return list, captions, nil
+}
+
+// parseImageList returns the images that a list names, of those that have captions.
+func parseImageList(file string, b []byte, captioned []string, a *account.Account) (list []string, err error) {
+	have := names.NewIndex[string]()
+	for _, name := range captioned {
+		have.Set(name, name)
+	}
+	seen := map[string]bool{}
+	for l, err := range table.LinesOf(file, b) {
+		if err != nil {
+			return nil, err
+		}
+		said := strings.TrimSpace(l.Text)
+		if said == "" {
+			continue
+		}
+		name, how := have.Find(said)
+		if how == names.Missing {
+			name, how = have.Find(said + ".jpg")
+		}
+		switch how {
+		case names.Missing:
+			return nil, l.Wrong(fmt.Errorf("image %q has no caption in the file of captions", said))
+		case names.Ambiguous:
+			return nil, l.Wrong(fmt.Errorf("image %q has several names in the file of captions that differ only in "+
+				"Unicode normalisation (NFC, NFD): write one of them", said))
+		case names.Folded:
+			a.Changed(entryUnit, 1, "names found that differ only in Unicode normalisation (NFC, NFD)", file+": "+said)
+		}
+		a.Used(entryUnit, 1)
+		if seen[name] {
+			return nil, l.Wrong(fmt.Errorf("image %q was named before", name))
+		}
+		seen[name] = true
+		list = append(list, name)
+	}
+	if list == nil {
+		return nil, table.Whole(file, errors.New("it names no image"))
+	}
+	return list, nil
+}

@@ -1,7 +1,6 @@
 package source_test
 
 import (
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // TestGroundingScenes: held-out expressions do not depend on the seed of a run, those of training do, and boxes are in the pixels of the picture.
@@ -45,9 +45,7 @@ func TestGroundingScenes(t *testing.T) {
 func TestGroundingIDs(t *testing.T) {
 	dir := t.TempDir()
 	list := `[{"image": "a.jpg", "text": "cup"}, {"image": "b.jpg", "text": "dog"}, {"image": "a.jpg", "text": "left cup"}]`
-	if err := os.WriteFile(filepath.Join(dir, "train.json"), []byte(list), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "train.json"), list)
 	cfg := config.Default()
 	cfg.Data.Kind, cfg.Data.Root, cfg.Data.Examples.TrainFiles = source.GroundingKind, dir, []string{"train.json"}
 	s, err := source.Stream(t.Context(), cfg.Source(), source.Options{})

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/words"
 )

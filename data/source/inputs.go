@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -68,10 +67,7 @@ func CheckInputs(list []Input) error {
 		}
 		errs = append(errs, &section.Error{Path: in.Key, Value: in.Value, Msg: msg, Hint: hint})
 	}
-	if errs == nil {
-		return nil
-	}
-	return errs
+	return errs.OrNil()
 }
 
 // rootKey is the key of the folder that relative paths start from.

@@ -37,7 +37,7 @@ func Kinds() []string { return slices.Sorted(maps.Keys(kinds())) }
 func kindOf(cfg Setup) (Kind, error) {
 	k, ok := kinds()[cfg.Data.Kind]
 	if !ok {
-		return k, section.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: "is no kind of data",
+		return k, section.Errors{{Path: "data.kind", Value: cfg.Data.Kind, Msg: "is not a kind of data",
 			Hint: "use one of " + strings.Join(Kinds(), ", ")}}
 	}
 	return k, nil

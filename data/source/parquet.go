@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -42,12 +41,12 @@ func (f Parquet) Split(name string) []string {
 	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
-// parquetTables is data.kind = "parquet": tables with images in them.
-var parquetTables = fileLists("parquet", func(d Data, split string) []string { return d.Parquet.Split(split) },
-	func(_ context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
-		p := cfg.Data.Parquet
-		return opened(data.OpenParquet(cfg.Data.Root, paths, data.ParquetConfig{Image: p.Image, Caption: p.Caption,
-			Shuffle: p.Shuffle}, options(cfg, o, "reading tables")))
-	})
-
-func (*Parquet) kind() Kind { return imageFiles(parquetTables) }
+// kind is data.kind = "parquet".
+func (*Parquet) kind() Kind {
+	return imageFiles(fileLists("parquet", func(d Data, split string) []string { return d.Parquet.Split(split) },
+		func(_ context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
+			p := cfg.Data.Parquet
+			return opened(data.OpenParquet(cfg.Data.Root, paths, data.ParquetConfig{Image: p.Image, Caption: p.Caption,
+				Shuffle: p.Shuffle}, options(cfg, o, "reading tables")))
+		}))
+}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/data/scenes"
@@ -122,16 +121,11 @@ func (d Data) Drawn() bool {
 // regionSets is data.kind = "regions": features of the regions of images, of files or of the built-in scenes. Streams
 // and splits of files have a method Close.
 var regionSets = Kind{
-	Splits: func(cfg Setup) (list []string) {
+	Splits: func(cfg Setup) []string {
 		if cfg.Data.Drawn() {
 			return scenesKind.Splits(cfg)
 		}
-		for _, split := range Splits {
-			if cfg.Data.Regions.Split(split) != "" {
-				list = append(list, split)
-			}
-		}
-		return list
+		return having(func(d Data, split string) bool { return d.Regions.Split(split) != "" })(cfg)
 	},
 	MayLack: true,
 	Inputs: func(cfg Setup, split string) (list []Input) {
@@ -213,8 +207,7 @@ func sceneRegions(cfg Setup) (*regions.Scenes, error) {
 func openRegions(cfg Setup, split string, o Options) (*regions.Set, error) {
 	r := cfg.Data.Regions
 	if r.Split(split) == "" {
-		return nil, section.Errors{{Path: "data.regions." + split, Value: "",
-			Msg: "must name the split in the names of its files", Hint: "or choose another split"}}
+		return nil, unnamed("data.regions."+split, "the split in the names of its files")
 	}
 	file := func(name string) string {
 		if name == "" {

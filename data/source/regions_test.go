@@ -1,7 +1,6 @@
 package source_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // TestRegions: all splits have the regions of the largest, and the validation split can be cut.
@@ -70,13 +70,8 @@ func TestRegionsErrors(t *testing.T) {
 		t.Error(err)
 	}
 	for from, to := range map[string]string{"image": "train", "text": "dev"} { // a tensor of 20 rows is an image of 20 regions
-		b, err := os.ReadFile(filepath.Join(root, from+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, to+".safetensors"), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b := filetest.Read(t, filepath.Join(root, from+".safetensors"))
+		filetest.Write(t, filepath.Join(root, to+".safetensors"), b)
 	}
 	cfg.Data.Regions.Features = "{split}.safetensors"
 	if _, err := source.Stream(t.Context(), cfg.Source(), source.Options{}); err == nil || !strings.Contains(err.Error(), "dev.safetensors 5: all splits must have one width") {

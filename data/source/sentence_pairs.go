@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 )
@@ -72,14 +71,7 @@ func ParseSentenceTask(item string) (t SentenceTask, ok bool) {
 
 // sentencePairs is data.kind = "sentence_pairs": two sentences with a class or a score.
 var sentencePairs = Kind{
-	Splits: func(cfg Setup) (list []string) {
-		for _, split := range Splits {
-			if len(cfg.Data.SentencePairs.Split(split)) > 0 {
-				list = append(list, split)
-			}
-		}
-		return list
-	},
+	Splits:  having(func(d Data, split string) bool { return len(d.SentencePairs.Split(split)) > 0 }),
 	MayLack: true,
 	Inputs: func(cfg Setup, split string) (list []Input) {
 		for _, name := range cfg.Data.SentencePairs.Split(split) {
@@ -120,7 +112,7 @@ var sentencePairs = Kind{
 // sentenceFiles is the key of the files of a split.
 func sentenceFiles(split string) string { return "data.sentence_pairs." + split + "_files" }
 
-// SentenceColumns says how pairs of sentences become columns; nil is no tokenizer.
+// SentenceColumns says how pairs of sentences become columns; nil means no tokenizer.
 func SentenceColumns(cfg Setup, tok data.Tokenizer) sentencepairs.StreamConfig {
 	c := sentencepairs.StreamConfig{Seed: cfg.Seed, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords,
 		Joint: cfg.JointPairs}
@@ -135,8 +127,7 @@ func OpenSentencePairs(cfg Setup, split string) (*sentencepairs.Set, error) {
 	c := cfg.Data.SentencePairs
 	names := c.Split(split)
 	if len(names) == 0 {
-		return nil, section.Errors{{Path: sentenceFiles(split), Msg: "must name at least one file",
-			Hint: "or choose another split"}}
+		return nil, unnamed(sentenceFiles(split), "at least one file")
 	}
 	task, err := sentencepairs.TaskOf(c.Task)
 	if err != nil {

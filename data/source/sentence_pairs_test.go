@@ -1,7 +1,6 @@
 package source_test
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/tasks/sentences"
 )
 
@@ -27,12 +27,7 @@ func sentenceFolder(t *testing.T) config.Config {
 		"own.tsv":                       "sentence1\tsentence2\tlabel\nOne.\tTwo.\t1\n",
 	} {
 		path := filepath.Join(cfg.Data.Root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 	}
 	return cfg
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentences"
 )

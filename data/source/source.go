@@ -1,6 +1,7 @@
-// Package source opens the data that a configuration describes: the training stream,
-// the splits for evaluation and the captions that a vocabulary is learned from. Every
-// data.kind is one file with a Kind and one line in the table kinds.
+// Package source opens the data that a configuration describes: the training stream, the splits for evaluation and the
+// captions that a vocabulary is learned from. Every data.kind is one file, with its section, its Kind and of a list the
+// map of its fields, and one field of Data. Table, Parquet and Shards of package data, which read rows where they lie
+// on disk and share its caches and clocks, are there.
 //
 //	stream, err := source.Stream(ctx, cfg, source.Options{Tokenizer: tok})
 //	set, err := source.Eval(ctx, cfg, "val", source.Options{})
@@ -9,7 +10,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/names"
 )
 
 // Kind opens data of one kind. A function that a kind does not have is nil.
@@ -224,9 +225,4 @@ func (o Options) train(cfg Setup) data.TrainConfig {
 
 // Below joins a path of the configuration to the folder it starts from, data.root,
 // unless it is absolute.
-func Below(root, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(root, path)
-}
+func Below(root, path string) string { return names.Under(root, path) }

@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -44,12 +45,7 @@ func folder(t *testing.T) string {
 	dir := t.TempDir()
 	put := func(name string, b []byte) {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
@@ -316,9 +312,7 @@ func TestCheckSplitOfScenes(t *testing.T) {
 func TestInputsOfExamples(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"train-0.json", "train-1.json", "refs.p"} {
-		if err := os.WriteFile(filepath.Join(root, name), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(root, name), "")
 	}
 	for _, c := range []struct {
 		kind   string
@@ -388,7 +382,7 @@ func TestSourceRefuses(t *testing.T) {
 			_, err := source.Eval(t.Context(), c.Source(), "val", source.Options{})
 			return err
 		},
-		"data.kind: is no kind of data (got \"x\"": func() error {
+		"data.kind: is not a kind of data (got \"x\"": func() error {
 			_, err := source.Stream(t.Context(), configOf("x", root).Source(), source.Options{})
 			return err
 		},

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -34,7 +33,7 @@ func splitFiles(k *section.Checker, kind string, split func(name string) []strin
 		return
 	}
 	k.Training(key("train"), len(split("train")) > 0, fmt.Sprintf("must name at least one file for data.kind %q", kind))
-	// which are evaluated in the place of a split
+	// which are evaluated instead of a split
 	ownFiles := k.Has(section.Sentences) && !k.Has(section.SentencePairs) &&
 		len(k.Value("eval.sentences.tasks").([]string)) > 0
 	if k.Number("train.eval_every_steps") > 0 && !ownFiles && (evaluated(k) == "val" || evaluated(k) == "test") {
@@ -52,8 +51,7 @@ func fileLists(kind string, names func(d Data, split string) []string,
 		load: func(ctx context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 			list := names(cfg.Data, split)
 			if len(list) == 0 {
-				return nil, section.Errors{{Path: key(split), Msg: "must name at least one file",
-					Hint: "or choose another split"}}
+				return nil, unnamed(key(split), "at least one file")
 			}
 			paths, err := data.Expand(cfg.Data.Root, list)
 			if err != nil {
@@ -61,19 +59,29 @@ func fileLists(kind string, names func(d Data, split string) []string,
 			}
 			return load(ctx, split, paths, cfg, o)
 		},
-		splits: func(cfg Setup) (list []string) {
-			for _, split := range Splits {
-				if len(names(cfg.Data, split)) > 0 {
-					list = append(list, split)
-				}
-			}
-			return list
-		},
+		splits: having(func(d Data, split string) bool { return len(names(d, split)) > 0 }),
 		inputs: func(cfg Setup, split string) (list []Input) {
 			return append(expanded(cfg, key(split), names(cfg.Data, split)), root(cfg)) // of the images
 		},
 		mayLack: true,
 	}
+}
+
+// having lists the splits that a configuration has, as has says.
+func having(has func(d Data, split string) bool) func(cfg Setup) []string {
+	return func(cfg Setup) (list []string) {
+		for _, split := range Splits {
+			if has(cfg.Data, split) {
+				list = append(list, split)
+			}
+		}
+		return list
+	}
+}
+
+// unnamed is the error of a split whose key names none of what it should.
+func unnamed(key, what string) error {
+	return section.Errors{{Path: key, Msg: "must name " + what, Hint: "or choose another split"}}
 }
 
 // evaluated is the split that is evaluated while a model is trained.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
 	"github.com/geoalign/geoalign/data/scenes"

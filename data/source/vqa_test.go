@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // endedLetters are letters with a token that ends a text.
@@ -36,13 +37,9 @@ func questionsConfig(t *testing.T, n int) config.Config {
 	}
 	for i := range n {
 		rows[i] = fmt.Sprintf(`["is it grey?", %q, %d]`, []string{"yes", "yes", "no"}[i%3], i)
-		if err := os.WriteFile(filepath.Join(dir, "images", fmt.Sprint(i, ".png")), b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, "images", fmt.Sprint(i, ".png")), b.Bytes())
 	}
-	if err := os.WriteFile(filepath.Join(dir, "q.json"), []byte("["+strings.Join(rows, ",")+"]"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, "q.json"), "["+strings.Join(rows, ",")+"]")
 	cfg := config.Default()
 	cfg.Model.Image.Size, cfg.Data.Kind, cfg.Data.Root = 16, source.VQAKind, dir
 	e := &cfg.Data.Examples
@@ -82,9 +79,7 @@ func TestVQAOfFiles(t *testing.T) {
 		t.Errorf("answers %v of lengths %v", ids, row.Ints(batch.AnswerLengths))
 	}
 	// Without an answer a question cannot be trained on, but it can be answered.
-	if err := os.WriteFile(filepath.Join(cfg.Data.Root, "asked.json"), []byte(`[{"question": "why", "image": "1.jpg"}, {"question": "who", "image": "1.jpg", "answer": "he"}]`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(cfg.Data.Root, "asked.json"), `[{"question": "why", "image": "1.jpg"}, {"question": "who", "image": "1.jpg", "answer": "he"}]`)
 	train, test := cfg, cfg
 	train.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TrainFiles: []string{"asked.json"}}
 	test.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TestFiles: []string{"asked.json"}}
@@ -144,9 +139,7 @@ func TestCandidates(t *testing.T) {
 	if _, err := cfg.Eval.VQA.LoadCandidates(t.Context(), cfg.Source()); err == nil || !strings.Contains(err.Error(), "relative paths start from data.root") {
 		t.Errorf("no file: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(cfg.Data.Root, "answers.txt"), []byte("maybe\nno\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(cfg.Data.Root, "answers.txt"), "maybe\nno\n")
 	if got, err := cfg.Eval.VQA.LoadCandidates(t.Context(), cfg.Source()); err != nil || !slices.Equal(got, []string{"maybe", "no"}) {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/geoalign/geoalign/config/section"
-
 	"github.com/geoalign/geoalign/data"
 )
 
@@ -38,16 +37,12 @@ func (f WebDataset) Split(name string) []string {
 	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
-// shards is data.kind = "webdataset": tar files of samples.
-var shards = fileLists("webdataset", func(d Data, split string) []string { return d.WebDataset.Split(split) },
-	func(ctx context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
-		c := data.ShardsConfig{
-			JSONKey:  cfg.Data.WebDataset.JSONKey,
-			Shuffle:  cfg.Data.WebDataset.Shuffle,
-			IndexDir: cfg.Data.CacheDir,
-			Warn:     o.Warn,
-		}
-		return opened(data.OpenShards(ctx, paths, c, options(cfg, o, "indexing shards")))
-	})
-
-func (*WebDataset) kind() Kind { return imageFiles(shards) }
+// kind is data.kind = "webdataset".
+func (*WebDataset) kind() Kind {
+	return imageFiles(fileLists("webdataset", func(d Data, split string) []string { return d.WebDataset.Split(split) },
+		func(ctx context.Context, _ string, paths []string, cfg Setup, o Options) (data.Cached, error) {
+			w := cfg.Data.WebDataset
+			c := data.ShardsConfig{JSONKey: w.JSONKey, Shuffle: w.Shuffle, IndexDir: cfg.Data.CacheDir, Warn: o.Warn}
+			return opened(data.OpenShards(ctx, paths, c, options(cfg, o, "indexing shards")))
+		}))
+}

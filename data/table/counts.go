@@ -22,6 +22,17 @@ func (c *Counts) Refuse(reason error) {
 	}
 }
 
+// Take is a function for Read and Objects that counts rows, refuses those that are not whole, and hands on the others.
+func (c *Counts) Take(take func(r Row) error) func(r Row) error {
+	return func(r Row) error {
+		if c.Rows++; r.Err != nil {
+			c.Refuse(r.Wrong(r.Err))
+			return nil
+		}
+		return take(r)
+	}
+}
+
 // TooBad says that more rows are bad than a share of all.
 func (c *Counts) TooBad(share float64) bool { return float64(c.Bad) > share*float64(c.Rows) }
 

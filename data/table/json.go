@@ -41,6 +41,15 @@ func ReadFile(file, role string) ([]byte, error) {
 	return b, nil
 }
 
+// Parsed is what parse makes of a list that is read as a whole, see ReadFile.
+func Parsed[T any](file, role string, parse func(file string, b []byte) (T, error)) (x T, err error) {
+	b, err := ReadFile(file, role)
+	if err != nil {
+		return x, err
+	}
+	return parse(file, b)
+}
+
 // Entries are the entries of a JSON file: of the list that it is, or of one of its lists.
 type Entries struct {
 	File string
@@ -137,7 +146,7 @@ func jsonError(err error) error {
 }
 
 // Objects calls row for each JSON object of a file that is a list of them or has one on each line, whatever its name,
-// and ends early with its error. What is no object is a Row with an error.
+// and ends early with its error. What is not an object is a Row with an error.
 func Objects(path string, row func(r Row) error) error {
 	t, err := OpenText(path, Layout{})
 	if err != nil {
@@ -153,7 +162,7 @@ func Objects(path string, row func(r Row) error) error {
 		return t.objects(row)
 	}
 	var list []json.RawMessage
-	if err := ReadJSON(path, "list", "it is no list of JSON objects", &list); err != nil {
+	if err := ReadJSON(path, "list", "it is not a list of JSON objects", &list); err != nil {
 		return err
 	}
 	for i, raw := range list {
@@ -170,20 +179,26 @@ func Objects(path string, row func(r Row) error) error {
 
 // objects is Objects of lines.
 func (t *Text) objects(row func(r Row) error) error {
-	return t.lines(func(n int, line string) error {
-		raw := []byte(strings.TrimSpace(line))
-		if len(raw) == 0 {
-			return nil
+	for l, err := range t.Lines(0, 0) {
+		if err != nil {
+			return err
 		}
-		r := Row{Line: n, Raw: raw, path: t.path}
+		raw := []byte(strings.TrimSpace(l.Valid()))
+		if len(raw) == 0 {
+			continue
+		}
+		r := Row{Line: l.Number, Raw: raw, path: t.path}
 		if !json.Valid(raw) || raw[0] != '{' {
-			r.Err = fmt.Errorf("it is no JSON object (got %.60s): want an object on each line, or a list of objects",
+			r.Err = fmt.Errorf("it is not a JSON object (got %.60s): want an object on each line, or a list of objects",
 				raw)
 		} else {
 			r.Err = strictjson.Check(raw)
 		}
-		return row(r)
-	})
+		if err := row(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fields hands on the objects of a file as rows of some of their fields.

@@ -15,9 +15,8 @@ import (
 )
 
 // errArrow is the error of a file that pyarrow writes beside .parquet.
-var errArrow = errors.New(
-	"it is an Arrow file, which is not read: write it as .parquet, as pyarrow.parquet.write_table or to_parquet of " +
-		"datasets do")
+var errArrow = errors.New("it is an Arrow file, which is not read: write it as .parquet, as " +
+	"pyarrow.parquet.write_table or to_parquet of datasets do")
 
 // Parquet is an open .parquet file. It belongs to one goroutine.
 type Parquet struct {
@@ -158,9 +157,8 @@ func (p *Parquet) Picture(name string) (content, path *Column, err error) {
 			of[1] = c.Column("path")
 		}
 	default:
-		return nil, nil, fmt.Errorf(
-			"column %q is neither a group with bytes, nor bytes, nor a path (got %s): export images with datasets' "+
-				"to_parquet", name, c)
+		return nil, nil, fmt.Errorf("column %q is neither a group with bytes, nor bytes, nor a path (got %s): export "+
+			"images with datasets' to_parquet", name, c)
 	}
 	if content, err = p.values(of[0]); err == nil {
 		path, err = p.values(of[1])
@@ -314,9 +312,8 @@ func (p *floatRows) end() error {
 // textColumn finds a column of texts or numbers, and what makes a text of each.
 func (p *Parquet) textColumn(leaf *parquet.Column) (*Column, func(parquet.Value) string, error) {
 	if !leaf.Leaf() || leaf.MaxRepetitionLevel() > 0 {
-		return nil, nil, fmt.Errorf(
-			"column %q is not supported: it holds lists or groups (got %s): texts and numbers are "+
-				"read", leaf.Name(), leaf)
+		return nil, nil, fmt.Errorf("column %q is not supported: it holds lists or groups (got %s): texts and numbers "+
+			"are read", leaf.Name(), leaf)
 	}
 	text, err := parquetfile.Text(p.file, leaf)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // TestReadParquet: texts and numbers of several row groups, in the order that was asked for.
@@ -73,19 +74,14 @@ func FuzzParquet(f *testing.F) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := filetest.Read(f, name)
 		f.Add(b, "label")
 		f.Add(b, "caption")
 	}
 	f.Fuzz(func(t *testing.T, b []byte, column string) {
 		defer budgettest.Within(t, len(b)+len(column))()
 		path := filepath.Join(t.TempDir(), "x.parquet")
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, b)
 		rows := 0
 		if err := Read(path, columns(column), func(r Row) error { rows++; return nil }); err == nil && rows == 0 {
 			t.Error("no rows and no error")

@@ -24,7 +24,7 @@ import (
 type Row struct {
 	Line  int             // of the file from 1, or of JSON and parquet the row from 1
 	Cells []string        // valid UTF-8; the next row overwrites the slice
-	Raw   json.RawMessage // of Objects the object, in the place of cells
+	Raw   json.RawMessage // of Objects the object, instead of cells
 	Err   error           // why the row cannot be used: Cells is then nil
 
 	path  string
@@ -103,7 +103,7 @@ func Read(path string, pick Picker, row func(r Row) error) error {
 	}
 }
 
-// valid is a text without bytes that are no UTF-8.
+// valid is a text without bytes that are not UTF-8.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // read returns the rows of a file of a text, as "line: cells".
 func read(t *testing.T, name, text string, pick Picker) (rows []string, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, text)
 	err = Read(path, pick, func(r Row) error {
 		if r.Err != nil {
 			rows = append(rows, fmt.Sprintf("%d: %v", r.Line, r.Err))
@@ -62,9 +62,7 @@ func TestRead(t *testing.T) {
 func TestWrong(t *testing.T) {
 	for name, text := range map[string]string{"a.tsv": "a\n\n1\n", "a.csv": "a\n\n1\n", "a.json": `[{"a": 1}]`, "a.jsonl": "\n\n{\"a\": 1}\n"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 		want := "data: " + path + ": line 3: x"
 		if strings.Contains(name, "json") {
 			want = (&RecordError{File: path, Index: 0, Err: errors.New("x")}).Error()
@@ -79,13 +77,13 @@ func TestWrong(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"a.tsv", "", "it is empty"}, {"a.tsv", "\n\n", "it is empty"}, {"a.csv", "", "it is empty"}, {"a.tsv", "a\tb\n", `line 1: no "c" in ["a" "b"]`},
-		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is no row"},
+		{"a.tsv", "a\tc\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"}, {"a.csv", "a,c\n\"1,2\n", "line 2: it is not a row"},
 		{"a.json", "{", "neither an object"}, {"a.json", `{"0": {"a": 1, "a": 2, "c": 1}}`, "neither an object"}, {"a.json", "[]", "it has no row"}, {"a.json", "[3]", "entry 0: want an object"}, {"a.json", "[null]", "entry 0: want an object"},
 		{"a.json", `[{"a": 1, "c": 2, "a": 3}]`, `key "a" is there twice`}, {"a.jsonl", "{\"a\": 1, \"c\": 2}\n{\"a\": 1, \"c\": 2, \"a\": 3}\n", `line 2: key "a" is there twice`},
-		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is no JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
+		{"a.jsonl", "{\"a\": 1, \"c\": 2}\nx\n", "line 2: it is not a JSON object"}, {"a.jsonl", "", "it has no row"}, {"a.jsonl", "[1]", "want an object"},
 		{"a.jsonl", "{\"a\": 1, \"c\": 2}\n" + strings.Repeat("x", maxRow+1), "line 2: it has more than 16 MiB"},
-		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or no text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
-		{"a.parquet", "PAR1", "no .parquet file"}, {"a.xls", "", `not from ".xls"`},
+		{"a.tsv", "\xff\xfea\x00\t\x00c\x00\n\x00", "line 1: it is UTF-16 or not text"}, {"a.csv", "\x1f\x8b\x08a,c", "line 1: it is compressed"}, {"a.jsonl", "\x1f\x8b\x08a", "line 1: it is compressed"},
+		{"a.parquet", "PAR1", "not a .parquet file"}, {"a.xls", "", `not from ".xls"`},
 		{"a.arrow", "", "it is an Arrow file, which is not read: write it as .parquet"},
 		{"a.feather", "", "Arrow file"}, {"b.parquet", "ARROW1\x00\x00" + strings.Repeat("x", 20), "Arrow file"},
 	} {
@@ -101,9 +99,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	stop := &RecordError{File: "x", Index: -1, Err: errors.New("stop")}
 	path := filepath.Join(t.TempDir(), "a.tsv")
-	if err := os.WriteFile(path, []byte("a\n1\n2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, "a\n1\n2\n")
 	rows := 0
 	if err := Read(path, columns("a"), func(Row) error { rows++; return stop }); err != error(stop) || rows != 1 {
 		t.Errorf("%v after %d rows", err, rows)

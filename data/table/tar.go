@@ -21,7 +21,7 @@ type Member struct {
 	Field  string // behind it, in small letters
 	Offset int64  // of the first byte
 	Size   int64
-	Plain  bool // its bytes lie as they are: it is no link, and not sparse
+	Plain  bool // its bytes lie as they are: it is not a link, and not sparse
 
 	r io.Reader
 }
@@ -35,17 +35,16 @@ func (m Member) Read() ([]byte, error) {
 	return b, nil
 }
 
-// errCompressed says that a shard is no plain tar file.
+// errCompressed says that a shard is not a plain tar file.
 var errCompressed = errors.New("it is compressed: unpack it to a .tar file, as gunzip does; images gain nothing by it")
 
 // ErrBehindEnd says that an archive was read up to the mark of its end, and has more.
-var ErrBehindEnd = errors.New(
-	"something follows the mark that ends the archive and is not read: join archives with tar --concatenate, or " +
-		"give them as several files")
+var ErrBehindEnd = errors.New("something follows the mark that ends the archive and is not read: join archives with " +
+	"tar --concatenate, or give them as several files")
 
 // Members calls take for each member of a tar file of size bytes that has a record and a field, in their order. lost is
 // why the file could not be read up to its end, be it an error of take: what came before may be used. An error means
-// that the file is no tar file.
+// that the file is not a tar file.
 func Members(r io.ReadSeeker, size int64, take func(m Member) error) (lost, err error) {
 	if err := checkPlain(r); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func Members(r io.ReadSeeker, size int64, take func(m Member) error) (lost, err 
 		case err == io.EOF:
 			return ended(r)
 		case err != nil && first && size > 0:
-			return nil, fmt.Errorf("it is no tar file: %w", err)
+			return nil, fmt.Errorf("it is not a tar file: %w", err)
 		case err != nil:
 			return err, nil
 		}

@@ -45,7 +45,7 @@ func OpenText(path string, layout Layout) (*Text, error) {
 	return t, nil
 }
 
-// NewText is the table in a file of size bytes, which Close closes where it can be. It refuses what is no text.
+// NewText is the table in a file of size bytes, which Close closes where it can be. It refuses what is not a text.
 func NewText(path string, r io.ReaderAt, size int64, layout Layout) (*Text, error) {
 	head := make([]byte, min(size, 1<<15))
 	if n, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -106,9 +106,8 @@ func (t *Text) Scan(take func(line int, cells []string) error) error {
 		case err == io.EOF:
 			return t.closed(line)
 		case broken:
-			return &LineError{t.path, bad.StartLine, fmt.Errorf(
-				"it is no row of comma-separated values (%w): write a quotation mark within a cell twice, and "+
-					"close that of the cell", bad.Err)}
+			return &LineError{t.path, bad.StartLine, fmt.Errorf("it is not a row of comma-separated values (%w): write "+
+				"a quotation mark within a cell twice, and close that of the cell", bad.Err)}
 		case errors.Is(err, errLongLine):
 			return &LineError{t.path, rows.Line(), err}
 		case errors.Is(err, errLongRow):
@@ -184,7 +183,7 @@ type rowReader interface {
 // rows reads the rows of a layout, which may have any number of cells.
 func (l Layout) rows(r io.Reader) rowReader {
 	if l.Unquoted {
-		return &unquotedRows{newLineReader(r), string(l.Separator)}
+		return &unquotedRows{newLineReader(r, maxRow), string(l.Separator)}
 	}
 	c := csv.NewReader(bufio.NewReaderSize(r, readAhead))
 	c.Comma, c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = l.Separator, l.Lazy, -1, true

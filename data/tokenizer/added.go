@@ -10,7 +10,7 @@ import (
 type added struct {
 	ID         int32  `json:"id"`
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // only between characters that are no letters, digits or _
+	SingleWord bool   `json:"single_word"` // only between characters that are not letters, digits or _
 	Lstrip     bool   `json:"lstrip"`      // takes the white space before it
 	Rstrip     bool   `json:"rstrip"`      // takes the white space behind it
 	Normalized bool   `json:"normalized"`  // looked for in the normalised text

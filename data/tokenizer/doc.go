@@ -12,6 +12,6 @@
 // a text is put there (template.go).
 //
 // TemplateALBEF differs from that as ALBEF's code does: it has BERT's steps, there
-// is no [SEP] at the end, and the name of a special token
+// is not a [SEP] at the end, and the name of a special token
 // in a text is ordinary text, so no caption can smuggle in a [MASK].
 package tokenizer

@@ -1,11 +1,12 @@
 package tokenizer
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // folder writes files below a new folder and returns it.
@@ -13,9 +14,7 @@ func folder(t *testing.T, list map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range list {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	return dir
 }
@@ -82,10 +81,7 @@ func TestAddedBesides(t *testing.T) {
 // TestRefusedFolders: what would give other ids than the original.
 func TestRefusedFolders(t *testing.T) {
 	spiece := string(gunzip(t, "testdata/kinds/siglip/spiece.model.gz"))
-	bert, err := os.ReadFile("testdata/kinds/bert/tokenizer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bert := filetest.Read(t, "testdata/kinds/bert/tokenizer.json")
 	left := strings.Replace(string(bert), `"truncation":null`, `"truncation":{"direction":"Left","max_length":8,"strategy":"LongestFirst","stride":0}`, 1)
 	for _, c := range []struct {
 		files map[string]string

@@ -1,13 +1,13 @@
 package tokenizer
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // same fails where a tokenizer is not read back as it is stored, or does not encode.
@@ -77,10 +77,7 @@ var smallFiles = []string{
 
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"testdata/vocab.txt", "testdata/cased.json"} {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := filetest.Read(f, name)
 		f.Add(b)
 	}
 	for _, s := range smallFiles { // large seeds are slow to make smaller

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // shared is a folder of real data beside the repository; tests that need it
@@ -22,10 +24,7 @@ type goldens struct {
 func readGoldens(t *testing.T) goldens {
 	t.Helper()
 	var g goldens
-	b, err := os.ReadFile("testdata/goldens.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, "testdata/goldens.json")
 	if err := json.Unmarshal(b, &g); err != nil {
 		t.Fatal(err)
 	}

@@ -357,7 +357,7 @@ func (f *jsonFile) pad(t *Tokenizer, name string) error {
 	return nil
 }
 
-// special reports whether a token is no ordinary one.
+// special reports whether a token is not an ordinary one.
 func (f *jsonFile) special(token string) bool {
 	return slices.ContainsFunc(f.Added, func(a added) bool { return a.Content == token && a.Special })
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // kindGoldens are texts with the ids of each kind of tokenizer (made by
@@ -86,9 +88,7 @@ func kindFile(t testing.TB, name string) string {
 		return path
 	}
 	copied := filepath.Join(t.TempDir(), filepath.Base(name))
-	if err := os.WriteFile(copied, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, copied, b)
 	return copied
 }
 
@@ -107,13 +107,8 @@ func loadKind(t testing.TB, golden, name string) *Tokenizer {
 	t.Helper()
 	path := kindFile(t, name)
 	if golden == "siglip" {
-		b, err := os.ReadFile("testdata/kinds/siglip/tokenizer_config.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(filepath.Dir(path), "tokenizer_config.json"), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b := filetest.Read(t, "testdata/kinds/siglip/tokenizer_config.json")
+		filetest.Write(t, filepath.Join(filepath.Dir(path), "tokenizer_config.json"), b)
 	}
 	tok, err := Load(path, TemplateFile)
 	if err != nil {
@@ -185,7 +180,7 @@ func TestRealKinds(t *testing.T) {
 			}
 			texts := g.texts
 			if k[0] == "clip_real" {
-				texts = g.cleaned["clip_lower"] // what reads HTML entities is no part of the tokenizer
+				texts = g.cleaned["clip_lower"] // what reads HTML entities is not part of the tokenizer
 			}
 			checkKind(t, tok, texts, g.ids[k[0]])
 		})
@@ -283,9 +278,7 @@ func TestTemplates(t *testing.T) {
 	}
 	for name, text := range map[string]string{"merges.txt.gz": "\x1f\x8b\x08\xff", "vocab.json": `{"a": 0}`} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, text)
 		if _, err := Load(path, TemplateALBEF); err == nil || !strings.Contains(err.Error(), `data.template = "albef" is for BERT vocabularies, and "file" for others`) {
 			t.Errorf("%s: %v", name, err)
 		}

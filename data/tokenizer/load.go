@@ -164,7 +164,7 @@ func unzip(b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
 	if len(out) > files.MaxVocabulary {
-		return nil, fmt.Errorf("tokenizer: more than %d bytes when unpacked: this is no vocabulary",
+		return nil, fmt.Errorf("tokenizer: more than %d bytes when unpacked: this is not a vocabulary",
 			files.MaxVocabulary)
 	}
 	return out, nil
@@ -281,7 +281,7 @@ func readConfigBeside(path string) (c folderConfig, err error) {
 	return c, nil
 }
 
-// oldAdded reads an added_tokens.json, which older folders have in the place of added_tokens_decoder: {"<token>": id}.
+// oldAdded reads an added_tokens.json, which older folders have instead of added_tokens_decoder: {"<token>": id}.
 func (c *folderConfig) oldAdded(path string) error {
 	b, err := files.Read(path, files.MaxVocabulary)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 // piece.
 func (t *Tokenizer) Portable() ([]byte, error) {
 	if bytes.Contains(t.stored, []byte(`"`+nltkType+`"`)) {
-		return nil, fmt.Errorf("tokenizer: words of NLTK are no step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
+		return nil, fmt.Errorf("tokenizer: words of NLTK are not a step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
 	}
 	b, err := t.JSON()
 	if err != nil {

@@ -145,7 +145,7 @@ func readSentencePiece(b []byte) (*sentencePiece, error) {
 	for i, p := range m.pieces {
 		switch {
 		case !utf8.ValidString(p.text) || p.text == "":
-			return nil, fmt.Errorf("tokenizer: SentencePiece model: piece %d is no text", i)
+			return nil, fmt.Errorf("tokenizer: SentencePiece model: piece %d is not text", i)
 		case p.kind == userPiece || p.kind == unusedPiece:
 			return nil, fmt.Errorf("tokenizer: SentencePiece model: piece %q is defined by the user or unused, which is not read: save the model as a tokenizer.json", p.text)
 		case math.IsNaN(float64(p.score)) || math.IsInf(float64(p.score), 0):

@@ -175,7 +175,7 @@ func (f splitterFile) metaspace() (splitter, error) {
 	}, nil
 }
 
-// appendRuns appends the runs of characters of words, and of others that are no white space.
+// appendRuns appends the runs of characters of words, and of others that are not white space.
 func appendRuns(out []string, s string) []string {
 	class := func(r rune) int {
 		switch {

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // TestWordsOfNLTK: tools/goldens/words.py.
 func TestWordsOfNLTK(t *testing.T) {
-	b, err := os.ReadFile("testdata/words.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, "testdata/words.json")
 	var cases []struct {
 		Text  string
 		Words []string

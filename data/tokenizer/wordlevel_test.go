@@ -1,11 +1,12 @@
 package tokenizer
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 const oldVocab = `{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3, "a": 4, "dog": 5, "n't": 6, "does": 7, ".": 8, "run": 9},
@@ -14,9 +15,7 @@ const oldVocab = `{"word2idx": {"<pad>": 0, "<start>": 1, "<end>": 2, "<unk>": 3
 // TestWordVocabulary: a vocab.json of the old programs gives their ids, and is stored like any other tokenizer.
 func TestWordVocabulary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f30k_precomp_vocab.json")
-	if err := os.WriteFile(path, []byte(oldVocab), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, path, oldVocab)
 	tok, err := Load(path, TemplateFile)
 	if err != nil {
 		t.Fatal(err)
@@ -55,9 +54,7 @@ func TestWordVocabulary(t *testing.T) {
 		strings.Replace(oldVocab, `"dog": 5`, `"dog": 500000`, 1): "has id 500000",
 		strings.Replace(oldVocab, `"dog": 5`, `"a": 5`, 1):        `"a"`,
 	} {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, path, content)
 		if _, err := Load(path, TemplateFile); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

@@ -2,18 +2,16 @@ package transform
 
 import (
 	"math"
-	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // golden reads testdata/name.rgb, made by tools/goldens/transform.py with
 // Pillow 13.0.0 and OpenCV 5.0.0.
 func golden(t testing.TB, name string, w, h int) *Image {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + name + ".rgb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, "testdata/"+name+".rgb")
 	if len(b) != 3*w*h {
 		t.Fatalf("%s has %d bytes, want %dx%dx3", name, len(b), w, h)
 	}

@@ -81,7 +81,7 @@ func (p Input) Normalize(m *Image, dst []float32) {
 // (3, h, w) tensor shows, rounded and cut to bytes.
 func (p Input) Denormalize(src []float32, w, h int) (*Image, error) {
 	if w <= 0 || h <= 0 || len(src) != 3*w*h {
-		return nil, fmt.Errorf("transform: %d values are no planar image of %dx%d: want %d", len(src), w, h, 3*w*h)
+		return nil, fmt.Errorf("transform: %d values are not a planar image of %dx%d: want %d", len(src), w, h, 3*w*h)
 	}
 	mean, std := p.statistics()
 	m := NewImage(w, h)

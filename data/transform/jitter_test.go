@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -66,10 +67,7 @@ func TestColourOfEveryColour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("16,777,216 colours")
 	}
-	b, err := os.ReadFile("testdata/cube.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, "testdata/cube.json")
 	var want map[string]string
 	if err := json.Unmarshal(b, &want); err != nil {
 		t.Fatal(err)

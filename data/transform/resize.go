@@ -35,7 +35,7 @@ type Window struct{ W, H, X, Y, Width, Height int }
 
 // resizer keeps the memory of one resize for the next.
 type resizer struct {
-	bilinear             bool // Pillow's BILINEAR filter in the place of BICUBIC
+	bilinear             bool // Pillow's BILINEAR filter instead of BICUBIC
 	horizontal, vertical taps
 	rows                 pixel.RowFilter
 	middle               []uint8 // a band of the rows between the passes

@@ -31,6 +31,14 @@ func Below(root, name string) string {
 	return filepath.Join(root, name)
 }
 
+// Under is the path of a name that starts from root unless it is absolute, which then stays as it is.
+func Under(root, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(root, name)
+}
+
 // How a name was found.
 type How int
 

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns an error where b, which is valid JSON, has bytes that are no UTF-8, or an
+// Check returns an error where b, which is valid JSON, has bytes that are not UTF-8, or an
 // object with the same key twice, of which a reader would take one and drop the other.
 func Check(b []byte) error {
 	if at := invalid(b); at >= 0 {
-		return fmt.Errorf("byte 0x%02x at byte %d is no UTF-8: save the file as UTF-8 text", b[at], at+1)
+		return fmt.Errorf("byte 0x%02x at byte %d is not UTF-8: save the file as UTF-8 text", b[at], at+1)
 	}
 	var objects []map[string]bool // keys of the objects around the place, nil for a list
 	for i := 0; i < len(b); i++ {
@@ -37,7 +37,7 @@ func Check(b []byte) error {
 	return nil
 }
 
-// invalid returns the index of the first byte that is no UTF-8, -1 where there is none.
+// invalid returns the index of the first byte that is not UTF-8, -1 where there is none.
 func invalid(b []byte) int {
 	if utf8.Valid(b) {
 		return -1

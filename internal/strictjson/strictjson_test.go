@@ -15,8 +15,8 @@ func TestCheck(t *testing.T) {
 		`{"ä": "日本 \u00e9"}`:                                 "",
 		`{"a": 1, "b": 2, "a" : 3}`:                          `key "a" is there twice: leave one of them out`,
 		`[{"x": {"k": [], "k": 1}}]`:                         `key "k" is there twice: leave one of them out`,
-		"{\"a\": \"\xff\"}":                                  "byte 0xff at byte 8 is no UTF-8: save the file as UTF-8 text",
-		"[\"\xe9t\xe9\"]":                                    "byte 0xe9 at byte 3 is no UTF-8: save the file as UTF-8 text",
+		"{\"a\": \"\xff\"}":                                  "byte 0xff at byte 8 is not UTF-8: save the file as UTF-8 text",
+		"[\"\xe9t\xe9\"]":                                    "byte 0xe9 at byte 3 is not UTF-8: save the file as UTF-8 text",
 	} {
 		got := ""
 		if err := Check([]byte(text)); err != nil {

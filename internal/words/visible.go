@@ -10,7 +10,7 @@ import (
 // Visible returns text of others, a name of a file or a caption, as it may be printed on a
 // terminal: what a terminal would obey instead of showing it is written as %q and JSON write
 // it, \u001b. These are control characters, marks that turn the direction of the text, and
-// bytes that are no UTF-8 (\x9b). Line feeds and tabs stay.
+// bytes that are not UTF-8 (\x9b). Line feeds and tabs stay.
 func Visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, obeyed) {
 		return text

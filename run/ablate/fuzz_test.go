@@ -1,11 +1,11 @@
 package ablate
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 )
 
 // FuzzRecord reads any file as what a run folder keeps of an ablation.
@@ -16,9 +16,7 @@ func FuzzRecord(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if err := os.WriteFile(filepath.Join(dir, RecordFile), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, RecordFile), b)
 		r, err := readRecord(dir)
 		if err != nil {
 			if err.Error() == "" {

@@ -91,7 +91,7 @@ func read(file string, o Options) (*Ablation, error) {
 		return nil, err
 	}
 	if err := a.choose(o.Only); err != nil {
-		return nil, &run.ArgumentError{Err: err}
+		return nil, &console.ArgumentError{Err: err}
 	}
 	return a, nil
 }
@@ -191,10 +191,7 @@ func (j *job) load(a *Ablation, sets []string) (err error) {
 			Msg:  fmt.Sprintf("the run that it starts from, %s, has %v", j.start.Run.Name, c.With),
 			Hint: "use its value"})
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }
 
 // choose marks the jobs that only asks for, with what stands for them.
@@ -304,10 +301,7 @@ func (p *problemList) orNil(runs int) error {
 		}
 		errs = append(errs, &e)
 	}
-	if errs == nil {
-		return nil
-	}
-	return errs
+	return errs.OrNil()
 }
 
 // resultsJSON is what results.json holds.

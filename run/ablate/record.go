@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -97,8 +98,8 @@ func (a *Ablation) checkFolders() error {
 	if n := len(changed) - shown; n > 0 {
 		text += fmt.Sprintf("\nand %s", words.Count(n, "more folder"))
 	}
-	return &run.ArgumentError{Err: fmt.Errorf(
-		"%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", words.Count(len(changed), "run folder"), text)}
+	return console.Argument(
+		"%s do not belong to this matrix:\n%s\nRemove them to make these runs anew, go back to the old settings, or choose another folder with --out", words.Count(len(changed), "run folder"), text)
 }
 
 // conflict says why the folder of a job cannot be gone on with; empty: it can.

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -82,13 +83,7 @@ func Average(path string, o AverageOptions) (Averaged, error) {
 		return Averaged{}, err
 	}
 	snap.Files = a.files
-	return done, folder.New(o.Out, console.Lines(o.Log).Say, func() error {
-		store, err := checkpoint.NewStore(filepath.Join(o.Out, runlog.CheckpointsDir), checkpoint.Retention{})
-		if err != nil {
-			return err
-		}
-		return store.Save(entries[len(entries)-1].Step, snap)
-	})
+	return done, newRun(o.Out, entries[len(entries)-1].Step, snap, console.Lines(o.Log).Say, nil)
 }
 
 // chosen lists the checkpoints of a run of which the mean is taken, by ascending step.
@@ -126,15 +121,7 @@ func chosen(path string, o AverageOptions) ([]checkpoint.Entry, error) {
 			by := all[len(all)-1].BestBy
 			all = slices.DeleteFunc(all, func(e checkpoint.Entry) bool { return e.BestBy != "" && e.BestBy != by })
 		}
-		slices.SortStableFunc(all, func(a, b checkpoint.Entry) int {
-			switch {
-			case *a.Metric > *b.Metric:
-				return -1
-			case *a.Metric < *b.Metric:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(all, func(a, b checkpoint.Entry) int { return cmp.Compare(*b.Metric, *a.Metric) })
 		all = all[:min(n, len(all))]
 		slices.SortFunc(all, func(a, b checkpoint.Entry) int { return a.Step - b.Step })
 	}
@@ -191,7 +178,7 @@ func (a *averaging) add(e checkpoint.Entry) error {
 			}
 		}
 	}
-	if cfg.Has(section.Foldable) { // a mean of products is no product of means
+	if cfg.Has(section.Foldable) { // a mean of products is not a product of means
 		cfg.Model = cfg.Model.Folded()
 		if a.files[runlog.ConfigFile], err = cfg.Encode(); err != nil {
 			return err

@@ -3,12 +3,12 @@ package convert
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -75,9 +75,7 @@ func TestAverageAfterGoingBack(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", o, list, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, runlog.CheckpointsDir, "step-00000003", "state.json"), []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, filepath.Join(dir, runlog.CheckpointsDir, "step-00000003", "state.json"), "{")
 	if list, err := chosen(dir, AverageOptions{Last: 2}); err == nil || !strings.Contains(err.Error(), "a mean without it would be another one") {
 		t.Errorf("of a run whose newest is damaged: %+v, %v", list, err)
 	}

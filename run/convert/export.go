@@ -61,7 +61,7 @@ func paramsOf(t *run.Trained) ([]weights.Param, error) {
 	return withTwins(t, list)
 }
 
-// withTwins returns parameters with twins in the place of those that have one.
+// withTwins returns parameters with twins instead of those that have one.
 func withTwins(t *run.Trained, list []weights.Param) ([]weights.Param, error) {
 	twins, err := train.Params(t.Checkpoint, train.MomentumGroup, t.Config.Model, nil)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,10 +13,8 @@ import (
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run/console"
-	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
-	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -49,7 +46,7 @@ type Imported struct {
 	Unread    []string `json:"left_out"`            // what the weights have and the model has not
 	Unknown   []string `json:"not_known"`           // tensors of the file
 	Notes     []string `json:"notes"`               // what was assumed, or differs
-	Side      string   `json:"one_tower,omitempty"` // image or text: of weights that are no whole model
+	Side      string   `json:"one_tower,omitempty"` // image or text: of weights that are not a whole model
 }
 
 // Import makes a run of stored weights with both towers: a folder with a configuration, and a checkpoint of step 0 with
@@ -116,7 +113,13 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	env := runlog.CollectEnvironment(setup.Description(engine), os.Args)
 	r.Path = o.Out
-	return r, writeImported(o.Out, cfg, env, snap, console.Lines(o.Log).Say)
+	return r, newRun(o.Out, 0, snap, console.Lines(o.Log).Say, func() error {
+		text, err := cfg.Encode()
+		if err != nil {
+			return err
+		}
+		return runlog.Prepare(o.Out, text, env)
+	})
 }
 
 // WeightSettings returns what Import would say of weights without a configuration: their family, settings and notes.
@@ -283,25 +286,6 @@ func (r *Imported) compare(p *model.Params, m *weights.Model, allow bool) error 
 	}
 	return fmt.Errorf("%s lacks %d parameters of the model (%s): %s", m.Path(), len(r.Fresh), setup.FirstNames(r.Fresh),
 		hint)
-}
-
-// writeImported writes a run folder.
-func writeImported(dir string, cfg config.Config, env runlog.Environment, snap checkpoint.Snapshot,
-	say func(format string, args ...any)) error {
-	return folder.New(dir, say, func() error {
-		store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
-		if err != nil {
-			return err
-		}
-		if err := store.Save(0, snap); err != nil {
-			return err
-		}
-		text, err := cfg.Encode()
-		if err != nil {
-			return err
-		}
-		return runlog.Prepare(dir, text, env)
-	})
 }
 
 // String tells in lines what was read, and what was not.

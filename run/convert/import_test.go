@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -46,9 +47,7 @@ func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
 func TestImportConfigured(t *testing.T) {
 	dir, from := t.TempDir(), weightstest.Stored(t, "clip")
 	for name, text := range map[string]string{"base.toml": "version = 2\n[data]\nclean = \"albef\"\n", "own.toml": "base = \"base.toml\"\nversion = 2\n[model.text]\ndropout = 0.25\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), text)
 	}
 	for file, want := range map[string]string{"": "none 0", "base.toml": "albef 0", "own.toml": "albef 0.25"} {
 		o := ImportOptions{From: from, Out: filepath.Join(dir, "run "+file), Set: []string{"train.batch_size=2", "data.tokens=6", "data.vocab=" + filepath.Join(from, "vocab.txt"), "data.template=file"}}
@@ -164,9 +163,7 @@ func TestImportRefused(t *testing.T) {
 	keep := func(string) bool { return false }
 	scale := func(name string) bool { return name == "logit_scale" }
 	short := func(folder string) {
-		if err := os.WriteFile(filepath.Join(folder, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(folder, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
 	}
 	for name, c := range map[string]struct {
 		family  string
@@ -203,9 +200,7 @@ func TestImportRefused(t *testing.T) {
 		"a shard that is not there": {"clip", func(folder string) {
 			os.Remove(filepath.Join(folder, "model.safetensors"))
 			text := `{"weight_map": {"logit_scale": "model-00001-of-00002.safetensors"}}`
-			if err := os.WriteFile(filepath.Join(folder, "model.safetensors.index.json"), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Write(t, filepath.Join(folder, "model.safetensors.index.json"), text)
 		}, nil, false, "names the shard model-00001-of-00002.safetensors, which is not beside it: download it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,9 +239,7 @@ func TestNoClassTokenInImport(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "tokenizer.json")
 	text := `{"added_tokens": [], "model": {"type": "WordPiece", "unk_token": "w1", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {` + strings.Join(vocab, ", ") + `}}}`
-	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Write(t, file, text)
 	_, err := Import(t.Context(), ImportOptions{From: weightstest.Folder(t, "albef") + "/checkpoint_03.pth", Out: filepath.Join(folder, "run"), Set: []string{"data.vocab=" + file, "data.template=file", "data.tokens=6", "train.batch_size=2", "model.image.heads=2", "model.text.heads=2"}})
 	if err == nil || !strings.Contains(err.Error(), "model.text.pool: must be mean or end") {
 		t.Error(err)

@@ -30,13 +30,7 @@ func Merge(path, out string, log io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := folder.New(out, console.Lines(log).Say, func() error {
-		store, err := checkpoint.NewStore(filepath.Join(out, runlog.CheckpointsDir), checkpoint.Retention{Last: 1})
-		if err != nil {
-			return err
-		}
-		return store.Save(ck.Step, snap)
-	}); err != nil {
+	if err := newRun(out, ck.Step, snap, console.Lines(log).Say, nil); err != nil {
 		return "", err
 	}
 	merged, err := checkpoint.Open(out)
@@ -44,4 +38,19 @@ func Merge(path, out string, log io.Writer) (string, error) {
 		return "", err
 	}
 	return merged.Path, merged.Close()
+}
+
+// newRun writes a run folder with one checkpoint, and what more writes beside it; nil: nothing.
+func newRun(dir string, step int, snap checkpoint.Snapshot, say func(format string, args ...any),
+	more func() error) error {
+	return folder.New(dir, say, func() error {
+		store, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
+		if err == nil {
+			err = store.Save(step, snap)
+		}
+		if err == nil && more != nil {
+			err = more()
+		}
+		return err
+	})
 }

@@ -191,6 +191,18 @@ func absolute(path string) string {
 	return path
 }
 
+// writeLines writes n rows as lines of JSON.
+func writeLines(w io.Writer, n int, row func(i int) any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for i := range n {
+		if err := e.Encode(row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // namedImages are galleries that say what their images are: files and scenes, or the rows
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
@@ -201,18 +213,6 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	meta := map[string]string{"model": absolute(done.Model), "step": strconv.Itoa(done.Step), "split": done.Split,
 		"score": done.Score, "product": strconv.FormatBool(done.Product), "space": done.Space,
 		"eval_score": done.evalScore}
-	lines := func(n int, row func(i int) any) func(w io.Writer) error {
-		return func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetEscapeHTML(false)
-			for i := range n {
-				if err := e.Encode(row(i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
 	type image struct {
 		Row  int    `json:"row"`
 		Name string `json:"name"`
@@ -227,7 +227,7 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	names := func(file string, n int, row func(i int) any) error {
 		path := filepath.Join(done.Path, file)
 		if row != nil && n > 0 {
-			_, sum, err := replaceSummed(path, lines(n, row))
+			_, sum, err := replaceSummed(path, func(w io.Writer) error { return writeLines(w, n, row) })
 			meta[gallery.SumOf(file)] = sum
 			return err
 		}

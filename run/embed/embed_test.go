@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 )
@@ -21,9 +22,7 @@ type unnamed struct{ data.Galleries }
 func TestEmbedOverOthers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{ImagesFile, TextsFile} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("{\"row\": 0}\n"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, name), "{\"row\": 0}\n")
 	}
 	rows := []safetensors.Tensor{{Name: gallery.Image, Shape: []int{1, 2}, Data: []float32{0.6, 0.8}}, {Name: gallery.Text, Shape: []int{1, 2}, Data: []float32{1, 0}}}
 	if err := writeEmbeddings(&run.Split{Galleries: unnamed{}}, rows, Result{Path: dir, Images: 1, Texts: 1}); err != nil {

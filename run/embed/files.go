@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -388,10 +387,11 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 	if s.rows.t.Group.Rank() > 0 {
 		return x, nil
 	}
-	kept, shown := 0, 0
+	var kept []int
+	shown := 0
 	for i := range n {
 		if bad[i] == nil {
-			kept++
+			kept = append(kept, i)
 		} else if shown++; shown <= 5 {
 			s.say("left out: %v", bad[i])
 		}
@@ -400,7 +400,7 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		s.say("left out: %d more of shard %d", shown-5, k+1)
 	}
 	base := fmt.Sprintf("%ss-%05d", s.m.Side, k)
-	x = gallery.Shard{Features: base + ".safetensors", Names: base + ".jsonl", Rows: kept, Inputs: n}
+	x = gallery.Shard{Features: base + ".safetensors", Names: base + ".jsonl", Rows: len(kept), Inputs: n}
 	meta := map[string]string{"model": s.m.Model, "step": strconv.Itoa(s.m.Step), "score": s.m.Score,
 		"product": strconv.FormatBool(s.m.Product), "space": s.m.Space}
 	x.FeaturesBytes, x.FeaturesSum, err = replaceSummed(filepath.Join(s.dir, x.Features), func(w io.Writer) error {
@@ -410,19 +410,7 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		return x, err
 	}
 	x.NamesBytes, x.NamesSum, err = replaceSummed(filepath.Join(s.dir, x.Names), func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		row := 0
-		for i := range n {
-			if bad[i] != nil {
-				continue
-			}
-			if err := e.Encode(p.line(i, row)); err != nil {
-				return err
-			}
-			row++
-		}
-		return nil
+		return writeLines(w, len(kept), func(row int) any { return p.line(kept[row], row) })
 	})
 	for _, name := range []string{x.Features, x.Names} {
 		path := filepath.Join(s.dir, name)

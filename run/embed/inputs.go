@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/geoalign/geoalign/data/account"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/gallery"
@@ -43,7 +43,7 @@ type Inputs struct {
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
 	Shard    int    // most inputs of a shard; 0: 100,000
-	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are no error
+	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are not an error
 }
 
 // defaultShard is how many inputs a shard has.
@@ -157,11 +157,11 @@ func openImages(cfg config.Config, from string) (*imageInputs, error) {
 		paths = func(yield func(string, error) bool) {
 			for l, err := range textLines(abs) {
 				turned := written.Turned
-				name := written.Name(l.text)
+				name := written.Name(l.Text)
 				if err == nil {
 					x.met.Used(images.FileUnit, 1)
 					x.met.Changed(images.FileUnit, written.Turned-turned,
-						"backslashes in the path, which are read as slashes", l.text)
+						"backslashes in the path, which are read as slashes", l.Text)
 				}
 				if !yield(filepath.FromSlash(name), err) || err != nil {
 					return
@@ -242,7 +242,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 	p.images.stamps, p.images.proven = p.images.stamped()
 	p.gallery = listedImages{len(files), x.size, x.input, func(i int) (*transform.Image, error) {
 		if !utf8.ValidString(files[i]) { // a gallery could not say which file it is
-			return nil, fmt.Errorf("%s: the name is no UTF-8: rename the file", x.path(files[i]))
+			return nil, fmt.Errorf("%s: the name is not UTF-8: rename the file", x.path(files[i]))
 		}
 		return images.DecodeFile(x.path(files[i]), x.maxPixels)
 	}}
@@ -255,51 +255,20 @@ func (x *imageInputs) next(n int) (*part, error) {
 	return p, nil
 }
 
-func (x *imageInputs) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(x.root, name)
-}
+func (x *imageInputs) path(name string) string { return names.Under(x.root, name) }
 
 func (x *imageInputs) Close() error { x.stop(); return nil }
-
-// numbered is a line of a file.
-type numbered struct {
-	number int // from 1
-	text   string
-}
 
 // maxTextLine is the longest line of a list or of texts in bytes.
 const maxTextLine = 1 << 16
 
-// textLines reads the lines of a file that are not blank, without a byte order mark.
-func textLines(path string) iter.Seq2[numbered, error] {
-	return func(yield func(numbered, error) bool) {
-		f, _, err := files.Open(path, 0)
-		if err != nil {
-			yield(numbered{}, err)
-			return
-		}
-		defer f.Close()
-		lines := bufio.NewScanner(f)
-		lines.Buffer(make([]byte, 0, 4096), maxTextLine)
-		n := 0
-		for lines.Scan() {
-			text := lines.Text()
-			if n++; n == 1 {
-				text = strings.TrimPrefix(text, files.ByteOrderMark)
-			}
-			if text = strings.TrimSpace(text); text != "" && !yield(numbered{n, text}, nil) {
+// textLines yields the lines of a file that are not blank, without spaces around them.
+func textLines(path string) iter.Seq2[table.Line, error] {
+	return func(yield func(table.Line, error) bool) {
+		for l, err := range table.Lines(path, maxTextLine) {
+			if l.Text = strings.TrimSpace(l.Text); (err != nil || l.Text != "") && !yield(l, err) {
 				return
 			}
-		}
-		switch err := lines.Err(); {
-		case errors.Is(err, bufio.ErrTooLong):
-			yield(numbered{}, fmt.Errorf("%s: line %d has more than %d bytes: give one text or path a line", path, n+1,
-				maxTextLine))
-		case err != nil:
-			yield(numbered{}, fmt.Errorf("%s: %w", path, err))
 		}
 	}
 }
@@ -309,7 +278,7 @@ type textInputs struct {
 	from    string
 	cfg     config.Config
 	columns func() *data.Texts
-	pull    func() (numbered, error, bool)
+	pull    func() (table.Line, error, bool)
 	stop    func()
 	met     *account.Account
 	last    int // line that was read
@@ -337,7 +306,7 @@ func (x *textInputs) describe(m *gallery.Manifest) {
 }
 
 func (x *textInputs) next(n int) (*part, error) {
-	var lines []numbered
+	var lines []table.Line
 	var texts []string
 	p := &part{}
 	for len(lines) < n {
@@ -349,16 +318,16 @@ func (x *textInputs) next(n int) (*part, error) {
 			break
 		}
 		x.met.Used("line", 1)
-		x.met.LeftOut("line", l.number-x.last-1, "a blank line")
-		x.last = l.number
-		lines, texts = append(lines, l), append(texts, l.text)
+		x.met.LeftOut("line", l.Number-x.last-1, "a blank line")
+		x.last = l.Number
+		lines, texts = append(lines, l), append(texts, l.Text)
 		if c := x.columns(); c != nil &&
-			data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(data.Clean(x.cfg.Data.Clean, l.text, x.cfg.Data.MaxWords),
+			data.CountUnknown(c.Tokenizer, c.Tokenizer.Encode(data.Clean(x.cfg.Data.Clean, l.Text, x.cfg.Data.MaxWords),
 				0)) > 0 {
 			x.met.Changed("line", 1, "with words that the vocabulary lacks",
-				fmt.Sprintf("line %d: %s", l.number, l.text))
+				fmt.Sprintf("line %d: %s", l.Number, l.Text))
 		}
-		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.number, l.text))
+		p.sum = crc32.Update(p.sum, castagnoli, fmt.Appendf(nil, "%d\x00%s\n", l.Number, l.Text))
 	}
 	if len(lines) == 0 {
 		return nil, nil
@@ -369,7 +338,7 @@ func (x *textInputs) next(n int) (*part, error) {
 			Row     int    `json:"row"`
 			Line    int    `json:"line"`
 			Caption string `json:"caption"`
-		}{row, lines[i].number, lines[i].text}
+		}{row, lines[i].Number, lines[i].Text}
 	}
 	return p, nil
 }

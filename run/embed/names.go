@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"iter"
 	"unicode/utf8"
+
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // rowNames are the lines of a file, each of which names a row of features.
 type rowNames struct {
 	path string
 	done int
-	pull func() (numbered, error, bool)
+	pull func() (table.Line, error, bool)
 	stop func()
 }
 
@@ -22,11 +24,11 @@ func openRowNames(path string, rows int) (*rowNames, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n++; l.number != n {
+		if n++; l.Number != n {
 			return nil, fmt.Errorf("%s: line %d is blank: every row of features has a line", path, n)
 		}
-		if !utf8.ValidString(l.text) {
-			return nil, fmt.Errorf("%s: line %d is no UTF-8: save the file as UTF-8", path, n)
+		if !utf8.ValidString(l.Text) {
+			return nil, fmt.Errorf("%s: line %d is not UTF-8: save the file as UTF-8", path, n)
 		}
 	}
 	if n != rows {
@@ -45,10 +47,10 @@ func (x *rowNames) next(n int) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if x.done++; !ok || l.number != x.done {
+		if x.done++; !ok || l.Number != x.done {
 			return nil, fmt.Errorf("%s has changed meanwhile: start again", x.path)
 		}
-		names[i] = l.text
+		names[i] = l.Text
 	}
 	return names, nil
 }

@@ -150,7 +150,7 @@ func (q *Queries) Features(ctx context.Context, side string, x []float32) (featu
 		return nil, nil, fmt.Errorf("model.system %q reads images and texts: query by one of these",
 			q.Config.Model.System)
 	case len(x) == 0 || len(x)%width != 0:
-		return nil, nil, fmt.Errorf("run: %d numbers are no rows of %d", len(x), width)
+		return nil, nil, fmt.Errorf("run: %d numbers are not rows of %d", len(x), width)
 	}
 	rows, features, err = q.encode(ctx, side, listedRows{x, width, featuresColumn(side)})
 	if features == nil {

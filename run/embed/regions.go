@@ -222,7 +222,7 @@ func newGrid(e run.Encoder, cfg config.Config, cells int) (g grid, err error) {
 		g.cells = g.side
 	}
 	if g.first = e.Len() - g.side*g.side; g.first < 0 {
-		return g, fmt.Errorf("the image tower has %d tokens, fewer than the %d patches of its picture: its patches are no grid", e.Len(), g.side*g.side)
+		return g, fmt.Errorf("the image tower has %d tokens, fewer than the %d patches of its picture: its patches are not a grid", e.Len(), g.side*g.side)
 	}
 	if g.cells < 1 || g.cells > g.side {
 		return g, console.Argument("--grid must be from 1 to %d, the patches in a row of a picture (got %d)", g.side,

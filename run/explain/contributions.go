@@ -44,7 +44,7 @@ type Contributions struct {
 	Rows       int            `json:"rows"`             // of patches, 0 of regions
 	Columns    int            `json:"columns"`
 	Patches    []float64      `json:"patches,omitempty"` // mean share of each, row by row from the top left
-	Regions    []Contribution `json:"regions,omitempty"` // in the place of patches: mean share by number, from 0 on
+	Regions    []Contribution `json:"regions,omitempty"` // instead of patches: mean share by number, from 0 on
 	Words      []Contribution `json:"words"`             // mean share, the largest first
 	Places     []Contribution `json:"places"`            // mean share of each token place of a text, in their order
 	Files      []string       `json:"files"`
@@ -267,9 +267,8 @@ func (c *Contributions) write() error {
 		}
 	}
 	if len(common) > mostBars {
-		p.Notes = append(p.Notes, fmt.Sprintf(
-			"The %d words with the largest shares are drawn, of %d that stand in %d texts or more.", mostBars,
-			len(common), leastTexts))
+		p.Notes = append(p.Notes, fmt.Sprintf("The %d words with the largest shares are drawn, of %d that stand in %d "+
+			"texts or more.", mostBars, len(common), leastTexts))
 		common = common[:mostBars]
 	}
 	p.Words = bars(common, func(x Contribution) string { return fmt.Sprintf("%s (%d)", x.Name, x.Pairs) })

@@ -31,7 +31,7 @@ const DefaultTokens = 16
 // Options say which score is explained and where.
 type Options struct {
 	Image string // file
-	Row   *int   // in the place of Image: a row of the images of a split, from 0 on
+	Row   *int   // instead of Image: a row of the images of a split, from 0 on
 	Split string // of Row; empty: eval.split
 	Text  string // empty with Row: the first text of the image
 	// file of the second image, of a system of images alone, or of the right picture of a statement about two

@@ -47,7 +47,7 @@ func TestWordsOf(t *testing.T) {
 				t.Errorf("%s: the word %q shows a token of a byte", f.Name(), w)
 			}
 		}
-		want := strings.ReplaceAll(tok.Decode(ids), "\ufffd", "") // of bytes that are no character
+		want := strings.ReplaceAll(tok.Decode(ids), "\ufffd", "") // of bytes that are not a character
 		if got := strings.Join(plain, " "); got != want {
 			t.Errorf("%s: words %q, text %q", f.Name(), got, want)
 		}

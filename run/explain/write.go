@@ -270,7 +270,7 @@ func (f *explainFolder) groups(list []Relevance) error {
 	return nil
 }
 
-// plainWords are those that are no special tokens.
+// plainWords are those that are not special tokens.
 func plainWords(list []explain.Word) (out []explain.Word) {
 	for _, w := range list {
 		if !w.Special {

@@ -31,7 +31,7 @@ func Lock(dir string, say func(format string, args ...any)) (*files.FolderLock, 
 
 // New has fill write a run folder that holds no run so far, while no other process does. One that cannot be finished
 // is removed, unless it was there before. What a process left there that was killed before it had written a
-// checkpoint is no run.
+// checkpoint is not a run.
 func New(dir string, say func(format string, args ...any), fill func() error) (err error) {
 	if err := Vacant(dir, say); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -30,10 +30,7 @@ func TestSums(t *testing.T) {
 	if got := readSums(dir); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, runlog.SumsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := filetest.Read(t, filepath.Join(dir, runlog.SumsFile))
 	for i := range text {
 		bad := bytes.Clone(text)
 		bad[i] ^= 4
@@ -66,9 +63,7 @@ func FuzzSums(f *testing.F) {
 func TestFeatureFolders(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)}, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Write(t, filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)})
 	}
 	e := data.Entries{Len: 1, At: func(int) data.Entry { return data.Entry{Name: "row 0 with 0"} }}
 	var cfg config.Config

@@ -60,10 +60,7 @@ func SameSplits(ck *checkpoint.Checkpoint, cfg config.Config) error {
 	if nowKey, nowSeed := splitSeed(cfg); holds > 0 && now.Hold == "random" && seed != nowSeed {
 		bad(nowKey, nowSeed, "was made with %s = %d, by which the splits of data.kind \"pairs\" are drawn", key, seed)
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }
 
 // splitSeed returns the seed that the splits of stored features are drawn by, and its key.

@@ -43,10 +43,7 @@ func Conflicts(old, cfg config.Config, use config.Fixed, was, hint string) error
 		}
 		errs = append(errs, e)
 	}
-	if errs != nil {
-		return errs
-	}
-	return nil
+	return errs.OrNil()
 }
 
 // ShapeKeys is err, or where a parameter has another shape than in ck the keys that cfg changes

@@ -74,7 +74,7 @@ func (l *looker) text(path string) error {
 			return toml.Unmarshal(b, &map[string]any{})
 		}
 		if !json.Valid(b) {
-			return errors.New("it is no JSON")
+			return errors.New("it is not JSON")
 		}
 		return nil
 	})

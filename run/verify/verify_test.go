@@ -16,18 +16,10 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
 )
-
-// put writes a file below a folder.
-func put(t testing.TB, dir, name string, b []byte) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, b, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // summed is a file of tensors with a checksum.
 func summed(t testing.TB, meta map[string]string) []byte {
@@ -54,8 +46,8 @@ type written struct {
 var writers = map[string]written{
 	"split": {kind: Gallery, whole: []string{gallery.FeaturesFile, gallery.ImagesFile}, write: func(t testing.TB, dir string) {
 		names := []byte("{\"row\":0,\"name\":\"a\"}\n{\"row\":1,\"name\":\"b\"}\n{\"row\":2,\"name\":\"c\"}\n")
-		put(t, dir, gallery.ImagesFile, names)
-		put(t, dir, gallery.FeaturesFile, summed(t, map[string]string{gallery.SumOf(gallery.ImagesFile): fmt.Sprintf("%08x", crcOf(names))}))
+		filetest.Write(t, filepath.Join(dir, gallery.ImagesFile), names)
+		filetest.Write(t, filepath.Join(dir, gallery.FeaturesFile), summed(t, map[string]string{gallery.SumOf(gallery.ImagesFile): fmt.Sprintf("%08x", crcOf(names))}))
 	}},
 	"split of version 1": {kind: Gallery, others: []string{gallery.FeaturesFile, gallery.ImagesFile, gallery.TextsFile}, whole: []string{"gallery.image.inner.search", "gallery.text.inner.search"},
 		write: func(t testing.TB, dir string) { copied(t, "../../gallery/testdata/v1/split", dir) }},
@@ -99,35 +91,32 @@ var writers = map[string]written{
 	"parquet":     featureFile("float.parquet", false),
 	"safetensors": featureFile("two.safetensors", false),
 	"summed tensors": {kind: Features, file: "x.safetensors", whole: []string{"x.safetensors"}, write: func(t testing.TB, dir string) {
-		put(t, dir, "x.safetensors", summed(t, nil))
+		filetest.Write(t, filepath.Join(dir, "x.safetensors"), summed(t, nil))
 	}},
 	"export": {kind: Export, whole: []string{"model.safetensors"}, others: []string{"config.json"}, write: func(t testing.TB, dir string) {
-		put(t, dir, "model.safetensors", summed(t, map[string]string{"format": "pt"}))
-		put(t, dir, "config.json", []byte(`{"a": 1}`))
+		filetest.Write(t, filepath.Join(dir, "model.safetensors"), summed(t, map[string]string{"format": "pt"}))
+		filetest.Write(t, filepath.Join(dir, "config.json"), []byte(`{"a": 1}`))
 	}},
 	"cache": {kind: Cache, whole: []string{"shard-00.index", "ab/abcd.rgb", "neighbours-00.safetensors"}, others: []string{"features-00.npy"}, write: func(t testing.TB, dir string) {
-		put(t, dir, "shard-00.index", binary.LittleEndian.AppendUint32([]byte("any"), crcOf([]byte("any"))))
+		filetest.Write(t, filepath.Join(dir, "shard-00.index"), binary.LittleEndian.AppendUint32([]byte("any"), crcOf([]byte("any"))))
 		pixels := []byte{1, 2, 3, 4, 5, 6}
 		b := append([]byte("GEOAIMG2"), 2, 0, 0, 0, 1, 0, 0, 0)
 		b = append(b, make([]byte, 16)...)
 		b = binary.LittleEndian.AppendUint32(b, crcOf(pixels))
 		b = binary.LittleEndian.AppendUint32(b, crcOf(b))
-		put(t, dir, "ab/abcd.rgb", append(b, pixels...))
-		put(t, dir, "neighbours-00.safetensors", summed(t, nil))
-		npy, err := os.ReadFile("../../data/features/testdata/f4.npy")
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, "features-00.npy", npy)
+		filetest.Write(t, filepath.Join(dir, "ab/abcd.rgb"), append(b, pixels...))
+		filetest.Write(t, filepath.Join(dir, "neighbours-00.safetensors"), summed(t, nil))
+		npy := filetest.Read(t, "../../data/features/testdata/f4.npy")
+		filetest.Write(t, filepath.Join(dir, "features-00.npy"), npy)
 	}},
 	"run of version 1": {kind: Run, others: []string{"config.toml", "environment.json", "metrics.jsonl", "checkpoints/latest", "expected.json"}, write: func(t testing.TB, dir string) {
 		copied(t, "../../cmd/trainer/testdata/oldruns/quickstart-v0", dir)
 	}},
 	"ablation": {kind: Ablation, others: []string{"results.json", "table.csv", "a/seed-1/metrics.jsonl", "a/seed-1/ablation.json"}, write: func(t testing.TB, dir string) {
-		put(t, dir, "results.json", []byte("{}"))
-		put(t, dir, "table.csv", []byte("a,b\n"))
-		put(t, dir, "a/seed-1/metrics.jsonl", []byte("{\"step\": 1, \"loss\": 2}\n"))
-		put(t, dir, "a/seed-1/ablation.json", []byte("{}"))
+		filetest.Write(t, filepath.Join(dir, "results.json"), []byte("{}"))
+		filetest.Write(t, filepath.Join(dir, "table.csv"), []byte("a,b\n"))
+		filetest.Write(t, filepath.Join(dir, "a/seed-1/metrics.jsonl"), []byte("{\"step\": 1, \"loss\": 2}\n"))
+		filetest.Write(t, filepath.Join(dir, "a/seed-1/ablation.json"), []byte("{}"))
 	}},
 }
 
@@ -138,11 +127,8 @@ func featureFile(name string, sum bool) (c written) {
 		c.whole, c.others = c.others, nil
 	}
 	c.write = func(t testing.TB, dir string) {
-		b, err := os.ReadFile(filepath.Join("../../data/features/testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, name, b)
+		b := filetest.Read(t, filepath.Join("../../data/features/testdata", name))
+		filetest.Write(t, filepath.Join(dir, name), b)
 	}
 	return c
 }
@@ -201,10 +187,7 @@ func TestDamaged(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.write(t, dir)
-				b, err := os.ReadFile(filepath.Join(dir, file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := filetest.Read(t, filepath.Join(dir, file))
 				middle := len(b) / 3
 				archive := strings.HasSuffix(file, ".npz") || strings.HasSuffix(file, ".pt")
 				if archive {
@@ -225,7 +208,7 @@ func TestDamaged(t *testing.T) {
 				case "longer":
 					b = append(b, 0)
 				}
-				put(t, dir, file, b)
+				filetest.Write(t, filepath.Join(dir, file), b)
 				r, err := Path(t.Context(), filepath.Join(dir, c.file), true)
 				if err != nil {
 					t.Errorf("%s: %s, %s: %v", name, file, how, err)
@@ -257,7 +240,7 @@ func inMember(t testing.TB, b []byte) int {
 // TestForms: files without a checksum are read as far as they have a form.
 func TestForms(t *testing.T) {
 	for _, c := range []struct{ of, file, text, want string }{
-		{"export", "config.json", "{", "it is no JSON"},
+		{"export", "config.json", "{", "it is not JSON"},
 		{"ablation", "a/seed-1/metrics.jsonl", "x\n{}\n", "not a line of metrics"},
 		{"run of version 1", "config.toml", "a = ", "toml"},
 		{"run of version 1", "checkpoints/latest", "step-1", "is damaged"},
@@ -269,7 +252,7 @@ func TestForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		writers[c.of].write(t, dir)
-		put(t, dir, c.file, []byte(c.text))
+		filetest.Write(t, filepath.Join(dir, c.file), []byte(c.text))
 		r, err := Path(t.Context(), filepath.Join(dir, writers[c.of].file), true)
 		if err != nil || r.Damaged == 0 || !strings.Contains(fmt.Sprint(r.Err()), c.want) {
 			t.Errorf("%s: %v, %v, want %q", c.file, r.Err(), err, c.want)

@@ -61,7 +61,7 @@ func NewClassifier(s *tasks.Setup) Classifier {
 
 // ready asks for classes.
 func ready(s *tasks.Setup) error {
-	if s.Set != nil { // samples are no split
+	if s.Set != nil { // samples are not a split
 		if _, ok := s.Set.Labels(); ok {
 			return nil
 		}

@@ -23,7 +23,7 @@ type IdentifiedSet interface {
 type ReID struct {
 	Model  tasks.Encoder
 	Set    IdentifiedSet
-	Score  scoring.Score // of a gallery image, in the place of an image, with a query, in that of a text
+	Score  scoring.Score // of a gallery image, instead of an image, with a query, in that of a text
 	Engine *kernel.Engine
 	tasks.Encoding
 }
@@ -63,7 +63,7 @@ func (t ReID) Run(ctx context.Context) (Scores, error) {
 	return s, err
 }
 
-// QueryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), in the place of texts, with a
+// QueryScorer returns what writes the scores (n, g) of at most reidChunk queries (n, C), instead of texts, with a
 // gallery of g images, which is folded once where the score is a product.
 func QueryScorer(e *kernel.Engine, s scoring.Score, gallery []float32,
 	g int) (func(queries []float32, n int, dst []float32) error, error) {

@@ -18,7 +18,7 @@ import (
 type Member struct {
 	Image, Text tasks.Encoder
 	Score       scoring.Score // by which features of images and texts are compared
-	// compares tokens in the place of features, whose encoders are TokenEncoders; nil: features
+	// compares tokens instead of features, whose encoders are TokenEncoders; nil: features
 	Interaction   tasks.Interaction
 	Images, Texts data.Gallery
 	Engine        *kernel.Engine

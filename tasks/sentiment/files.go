@@ -40,11 +40,7 @@ func (s *Eval) open(in source.Setup, path, texts string) (p Part, err error) {
 	if p.Set, err = utterances.Load(source.Below(in.Data.Root, path), s.Modalities); err != nil || texts == "" {
 		return p, err
 	}
-	err = table.Lines(source.Below(in.Data.Root, texts), func(_ int, line string) error {
-		p.Sentences = append(p.Sentences, line)
-		return nil
-	})
-	if err != nil {
+	if p.Sentences, err = table.ReadLines(source.Below(in.Data.Root, texts)); err != nil {
 		return p, err
 	}
 	if have, want := len(p.Sentences), len(p.Set.Labels); have != want {

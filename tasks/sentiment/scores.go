@@ -61,7 +61,7 @@ func (s Scores) Table() string {
 	}
 	text := tasks.Aligned(rows)
 	if s.NotFinite > 0 {
-		text += fmt.Sprintf("\n%s of the files are no finite numbers and read as 0.\n",
+		text += fmt.Sprintf("\n%s of the files are not finite numbers and read as 0.\n",
 			words.Count(s.NotFinite, "number"))
 	}
 	return text

@@ -21,7 +21,7 @@ type Scores struct {
 
 	Questions int
 	Unknown   int // without an answer by people, which the rest leaves out
-	Outside   int // of which the heaviest answer is no candidate
+	Outside   int // of which the heaviest answer is not a candidate
 	Accuracy  float64
 	Reachable float64           // of the best candidate for each question; 100 for a model that writes
 	Majority  float64           // of the answer that is the best one for all questions
@@ -41,7 +41,7 @@ func (s Scores) Metric() checkpoint.Metric {
 	return checkpoint.Metric{Name: tasks.Logged(Name, "accuracy"), Value: s.Accuracy}
 }
 
-// Values implements tasks.Scores: in percent, but for the number of answers that are no candidates.
+// Values implements tasks.Scores: in percent, but for the number of answers that are not candidates.
 func (s Scores) Values() map[string]float64 {
 	v := map[string]float64{"accuracy": s.Accuracy, "majority": s.Majority, "majority_by_kind": s.ByKind}
 	if s.Candidates > 0 {

@@ -35,9 +35,9 @@ type Eval struct {
 	// "FOLDER<tab>NAME", several of them for a class with several names; empty: the names of the folders with _ as a
 	// space
 	Classes string `toml:"classes" when:"words"`
-	// prompts, with {} in the place of the name of a class
+	// prompts, with {} instead of the name of a class
 	Templates []string `toml:"templates" when:"words and templates_file="`
-	// text file with a template on each line, in place of templates
+	// text file with a template on each line, instead of templates
 	TemplatesFile string `toml:"templates_file" when:"words"`
 
 	// file of image features, .npy or .safetensors, of the encoder that the training images are from; empty: no

@@ -1,9 +1,8 @@
 package zeroshot
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,7 +11,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/internal/files"
+	"github.com/geoalign/geoalign/data/table"
 )
 
 // Inputs lists the files and folders of images and prompts.
@@ -95,40 +94,26 @@ func (z *Inputs) open(in source.Setup, side, path, tensor, labels, column string
 	return features.Gallery(m, column), names, nil
 }
 
-// readClasses returns the lines of a text file, see parseClasses.
-func readClasses(path string) ([]string, error) {
-	f, _, err := files.Open(path, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := parseClasses(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+// readClasses returns the name of a class, or what else a file lists, on each line, without the spaces around it. Empty
+// lines at the end are left out, and another one is an error.
+func readClasses(path string) (names []string, err error) {
+	var empty *table.Line
+	for l, err := range table.Lines(path, maxName) {
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimSpace(l.Valid())
+		switch {
+		case name == "" && empty == nil:
+			empty = &l
+		case name != "" && empty != nil:
+			return nil, empty.Wrong(errors.New("it is empty: write a name on it, or remove it"))
+		case name != "":
+			names = append(names, name)
+		}
 	}
 	return names, nil
 }
 
-// parseClasses returns the name of a class, or what else the file lists, on each line, without the spaces around it.
-// Empty lines at the end are left out, and another one is an error.
-func parseClasses(r io.Reader) ([]string, error) {
-	var names []string
-	s := bufio.NewScanner(r)
-	for s.Scan() {
-		line := strings.ToValidUTF8(s.Text(), "\uFFFD")
-		if names == nil {
-			line = strings.TrimPrefix(line, "\uFEFF") // which some editors write
-		}
-		names = append(names, strings.TrimSpace(line))
-	}
-	if err := s.Err(); err != nil {
-		return nil, fmt.Errorf("line %d: %w", len(names)+1, err)
-	}
-	for len(names) > 0 && names[len(names)-1] == "" {
-		names = names[:len(names)-1]
-	}
-	if i := slices.Index(names, ""); i >= 0 {
-		return nil, fmt.Errorf("line %d is empty: write a name on it, or remove it", i+1)
-	}
-	return names, nil
-}
+// maxName is the longest line of a list of names in bytes.
+const maxName = 1 << 16

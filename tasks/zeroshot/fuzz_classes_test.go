@@ -1,6 +1,8 @@
 package zeroshot
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,26 +10,37 @@ import (
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
-func TestParseClasses(t *testing.T) {
-	got, err := parseClasses(strings.NewReader("dog\r\n a cat \n\xff\n\n \n"))
+// classesIn reads a file of classes that holds text.
+func classesIn(t *testing.T, text string) ([]string, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "classes.txt")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return readClasses(path)
+}
+
+func TestReadClasses(t *testing.T) {
+	got, err := classesIn(t, "\uFEFFdog\r\n a cat \n\xff\n\n \n")
 	if want := []string{"dog", "a cat", "\uFFFD"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
-	if _, err := parseClasses(strings.NewReader("dog\n\ncat")); err == nil || !strings.Contains(err.Error(), "line 2 is empty") {
-		t.Error(err)
-	}
-	if _, err := parseClasses(strings.NewReader("dog\n" + strings.Repeat("x", 1<<20))); err == nil || !strings.Contains(err.Error(), "line 2: ") {
-		t.Error(err)
+	for text, want := range map[string]string{
+		"dog\n\n\ncat": "line 2: it is empty", "dog\n" + strings.Repeat("x", 1<<20): "line 2: it has more than 65536 bytes",
+	} {
+		if _, err := classesIn(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
-// FuzzParseClasses: every line is a name or the file an error.
-func FuzzParseClasses(f *testing.F) {
+// FuzzReadClasses: every line is a name or the file an error.
+func FuzzReadClasses(f *testing.F) {
 	f.Add("dog\ncat\n")
 	f.Add("\n\xff \r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		defer budgettest.Within(t, len(text))()
-		names, err := parseClasses(strings.NewReader(text))
+		names, err := classesIn(t, text)
 		if err != nil && names != nil || slices.Contains(names, "") || len(names) > strings.Count(text, "\n")+1 {
 			t.Errorf("%q: %q, %v", text, names, err)
 		}

@@ -16,7 +16,7 @@ import (
 func (z *Eval) OpenImages(in source.Setup, images *data.Eval) (*Inputs, error) {
 	var labels []string
 	ok := false
-	if images != nil { // examples of a task are no split
+	if images != nil { // examples of a task are not a split
 		labels, ok = images.Labels()
 	}
 	if !ok {

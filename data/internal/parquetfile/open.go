@@ -31,7 +31,7 @@ func Open(r io.ReaderAt, size int64, options ...parquet.FileOption) (*parquet.Fi
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no .parquet file that can be read: %w: copy it again", err)
+		return nil, fmt.Errorf("it is not a .parquet file that can be read: %w: copy it again", err)
 	}
 	return f, nil
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -25,10 +25,7 @@ func files(t testing.TB) map[string][]byte {
 			t.Fatalf("%s: %v, %v", pattern, names, err)
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := filetest.Read(t, name)
 			list[name] = b
 		}
 	}
@@ -162,16 +159,16 @@ func TestRefused(t *testing.T) {
 		b          []byte
 	}{
 		{"nothing", "it has 0 bytes", nil},
-		{"no file of this kind", `invalid magic header`, []byte("this is no table, and long enough to be one")},
+		{"no file of this kind", `invalid magic header`, []byte("this is not a table, and long enough to be one")},
 		{"a long footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b[end:], "\xff\xff\xff\xff") })},
 		{"a long encrypted footer", fmt.Sprintf("its footer has 4294967295 bytes and the file room for %d", len(b)-12), changed(func(b []byte) { copy(b, encrypted); copy(b[end:], "\xff\xff\xff\xff"+encrypted) })},
 		{"no footer", "its footer is damaged: it ends early", changed(func(b []byte) { copy(b[end:], "\x00\x00\x00\x00") })},
 		{"an unknown type", "its footer is damaged: it has a value of the type 14, which is none", changed(func(b []byte) { b[begin] = 0x1e })},
 		{"lists in lists", "its footer is damaged: it is deeper than 64", deep(1000)},
-		{"a cut file", "it is no .parquet file", b[:len(b)-3]},
+		{"a cut file", "it is not a .parquet file", b[:len(b)-3]},
 	} {
 		_, err := open(c.b)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "it is no .parquet file that can be read: ") || !strings.HasSuffix(err.Error(), ": copy it again") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "it is not a .parquet file that can be read: ") || !strings.HasSuffix(err.Error(), ": copy it again") {
 			t.Errorf("%s: %v, want %q", c.what, err, c.want)
 		}
 	}
@@ -224,7 +221,7 @@ func TestWalk(t *testing.T) {
 	for n := range len(text) - 1 {
 		w := walker{rest: text[:n]}
 		if err := w.structure(0); err == nil {
-			t.Errorf("the first %d bytes are no error", n)
+			t.Errorf("the first %d bytes are not an error", n)
 		}
 	}
 }

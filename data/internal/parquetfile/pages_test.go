@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -213,10 +213,7 @@ func TestLongHeader(t *testing.T) {
 
 // TestEmptyPages: pages without values, at which the library panics, are left out, and with them an index that counts them. What is behind them is read.
 func TestEmptyPages(t *testing.T) {
-	b, err := os.ReadFile("../../features/testdata/writers/arrow_empty_pages.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := filetest.Read(t, "../../features/testdata/writers/arrow_empty_pages.parquet")
 	f, err := open(b)
 	if err != nil {
 		t.Fatal(err)

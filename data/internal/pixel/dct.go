@@ -66,7 +66,7 @@ func inverseDCTPlain(dst []uint8, stride int, c, steps *Coefficients) {
 	}
 }
 
-// turn rotates (a, b) back by an angle, three products in the place of four.
+// turn rotates (a, b) back by an angle, three products instead of four.
 func turn(a, b, cos, sin int32) (int32, int32) {
 	sum := cos * (a + b)
 	return sum - (sin+cos)*b, sum - (cos-sin)*a

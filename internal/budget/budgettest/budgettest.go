@@ -50,3 +50,10 @@ func allocated() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
+
+// Allocated returns the bytes that f allocates.
+func Allocated(f func()) uint64 {
+	begin := allocated()
+	f()
+	return allocated() - begin
+}

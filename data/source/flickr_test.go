@@ -1,4 +1,4 @@
-package data
+package source
 
 import (
 	"path/filepath"
@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/names"
 )
 
@@ -15,8 +17,8 @@ const tokenFile = "\ufeffa.jpg#0\tTwo dogs .\r\nb.jpg#0\tA # cat\nA red#bus.jpg#
 func TestLoadFlickr(t *testing.T) {
 	dir := t.TempDir()
 	file, list := filepath.Join(dir, "results_20130124.token"), filepath.Join(dir, "list.txt")
-	writeFile(t, file, []byte(tokenFile))
-	writeFile(t, list, []byte("b.jpg\n a \n\n"))
+	filetest.Write(t, file, []byte(tokenFile))
+	filetest.Write(t, list, []byte("b.jpg\n a \n\n"))
 	for _, c := range []struct {
 		list     string
 		files    []string
@@ -25,7 +27,7 @@ func TestLoadFlickr(t *testing.T) {
 		{"", []string{"a.jpg", "b.jpg", "A red#bus.jpg"}, [][]string{{"Two dogs .", "Dogs"}, {"A # cat"}, {"A bus"}}},
 		{list, []string{"b.jpg", "a.jpg"}, [][]string{{"A # cat"}, {"Two dogs .", "Dogs"}}},
 	} {
-		ds, err := LoadFlickr(file, "root", c.list, Options{})
+		ds, err := LoadFlickr(file, "root", c.list, data.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

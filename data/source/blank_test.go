@@ -1,6 +1,7 @@
-package data
+package source
 
 import (
+	"archive/tar"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -16,16 +19,16 @@ import (
 func TestBlankCaptions(t *testing.T) {
 	texts := []string{"...", "&nbsp;", "___", " ", "a dog"}
 	left := map[string][]string{
-		CleanALBEF:        {"&nbsp;", "___", "a dog"},
-		CleanNone:         {"...", "&nbsp;", "___", "a dog"},
-		CleanWhitespace:   {"...", "___", "a dog"},
-		CleanLower:        {"...", "___", "a dog"},
-		CleanCanonicalize: {"a dog"},
+		data.CleanALBEF:        {"&nbsp;", "___", "a dog"},
+		data.CleanNone:         {"...", "&nbsp;", "___", "a dog"},
+		data.CleanWhitespace:   {"...", "___", "a dog"},
+		data.CleanLower:        {"...", "___", "a dog"},
+		data.CleanCanonicalize: {"a dog"},
 	}
 	dir := t.TempDir()
 	file := func(name string, b []byte) string {
 		path := filepath.Join(dir, name)
-		writeFile(t, path, b)
+		filetest.Write(t, path, b)
 		return path
 	}
 	var csv, flickr strings.Builder
@@ -41,7 +44,16 @@ func TestBlankCaptions(t *testing.T) {
 	}
 	annotations, _ := json.Marshal(coco)
 	captions, _ := json.Marshal(map[string]any{"c": texts})
-	shard := file("a.tar", tarOf(t, member{"a.jpg", "x"}, member{"a.json", string(captions)}))
+	var packed bytes.Buffer
+	w := tar.NewWriter(&packed)
+	for name, b := range map[string]string{"a.jpg": "x", "a.json": string(captions)} {
+		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(b))})
+		if _, err2 := w.Write([]byte(b)); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}
+	w.Close()
+	shard := file("a.tar", packed.Bytes())
 	var table bytes.Buffer
 	type row struct {
 		Image   []byte   `parquet:"image"`
@@ -50,27 +62,29 @@ func TestBlankCaptions(t *testing.T) {
 	if err := parquet.Write(&table, []row{{[]byte("x"), texts}}); err != nil {
 		t.Fatal(err)
 	}
-	kinds := map[string]func(opt Options) (Dataset, error){
-		"captions": func(opt Options) (Dataset, error) {
+	kinds := map[string]func(opt data.Options) (data.Dataset, error){
+		"captions": func(opt data.Options) (data.Dataset, error) {
 			return LoadCaptions(dir, []string{file("a.json", list)}, opt)
 		},
-		"coco": func(opt Options) (Dataset, error) { return LoadCOCO(file("coco.json", annotations), dir, opt) },
-		"csv": func(opt Options) (Dataset, error) {
-			return LoadCSV(dir, []string{file("a.csv", []byte(csv.String()))}, plainCSV, opt)
+		"coco": func(opt data.Options) (data.Dataset, error) {
+			return LoadCOCO(file("coco.json", annotations), dir, opt)
 		},
-		"flickr": func(opt Options) (Dataset, error) {
+		"csv": func(opt data.Options) (data.Dataset, error) {
+			return data.LoadCSV(dir, []string{file("a.csv", []byte(csv.String()))}, plainCSV, opt)
+		},
+		"flickr": func(opt data.Options) (data.Dataset, error) {
 			return LoadFlickr(file("a.token", []byte(flickr.String())), dir, "", opt)
 		},
-		"parquet": func(opt Options) (Dataset, error) {
-			return OpenParquet(dir, []string{file("a.parquet", table.Bytes())}, ParquetConfig{Image: "image", Caption: "caption"}, opt)
+		"parquet": func(opt data.Options) (data.Dataset, error) {
+			return data.OpenParquet(dir, []string{file("a.parquet", table.Bytes())}, data.ParquetConfig{Image: "image", Caption: "caption"}, opt)
 		},
-		"webdataset": func(opt Options) (Dataset, error) { // an index that is kept is that of one rule
-			return OpenShards(t.Context(), []string{shard}, ShardsConfig{JSONKey: "c", IndexDir: filepath.Join(dir, "indices")}, opt)
+		"webdataset": func(opt data.Options) (data.Dataset, error) { // an index that is kept is that of one rule
+			return data.OpenShards(t.Context(), []string{shard}, data.ShardsConfig{JSONKey: "c", IndexDir: filepath.Join(dir, "indices")}, opt)
 		},
 	}
 	for kind, open := range kinds {
 		for rule, want := range left {
-			ds, err := open(Options{Clean: rule})
+			ds, err := open(data.Options{Clean: rule})
 			if err != nil {
 				t.Fatal(kind, err)
 			}

@@ -1,10 +1,11 @@
-package data
+package source
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 )
 
@@ -12,11 +13,11 @@ const cocoFile = `{"info": {"year": 2017}, "images": [{"id": 9, "file_name": "b.
 	"annotations": [{"image_id": 4, "id": 1, "caption": "A dog."}, {"image_id": 9, "id": 2, "caption": "Two."}, {"image_id": 4, "id": 3, "caption": "A wet dog."}]}`
 
 func TestCOCO(t *testing.T) {
-	ds, err := parseCOCO("f", []byte(cocoFile), "root", Options{})
+	ds, err := parseCOCO("f", []byte(cocoFile), "root", data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []File{{"root/b.jpg", 9, []string{"Two."}, 0}, {"root/a.jpg", 4, []string{"A dog.", "A wet dog."}, 0}, {"root/c.jpg", 5, nil, 0}}
+	want := []data.File{{Path: "root/b.jpg", ID: 9, Captions: []string{"Two."}}, {Path: "root/a.jpg", ID: 4, Captions: []string{"A dog.", "A wet dog."}}, {Path: "root/c.jpg", ID: 5, Captions: nil}}
 	for i, w := range want {
 		if ds.Name(i) != w.Path || ds.ImageID(i) != w.ID || !slices.Equal(ds.Captions(i), w.Captions) {
 			t.Errorf("%s %d %q, want %v", ds.Name(i), ds.ImageID(i), ds.Captions(i), w)
@@ -42,7 +43,7 @@ var badCOCO = []struct{ in, want string }{
 
 func TestCOCORefuses(t *testing.T) {
 	for _, c := range badCOCO {
-		if _, err := parseCOCO("f", []byte(c.in), "", Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseCOCO("f", []byte(c.in), "", data.Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.in, err, c.want)
 		}
 	}
@@ -55,7 +56,7 @@ func FuzzParseCOCO(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if ds, err := parseCOCO("f", b, "root", Options{}); err == nil && ds.Len() == 0 {
+		if ds, err := parseCOCO("f", b, "root", data.Options{}); err == nil && ds.Len() == 0 {
 			t.Error("no image and no error")
 		}
 	})
