@@ -9,20 +9,18 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyClasses is the classifier in tools/goldens/classification.py.
 func tinyClasses(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	cfg := check.Get(config.Load("", append([]string{
 		"model.system=classes", "model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
 		"model.head.dim=16", "momentum.enabled=false", "queue.size=0", "train.batch_size=4",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.classes.weight=1",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, sets...)))(t)
 	return cfg
 }
 
@@ -38,10 +36,7 @@ func TestGoldenClasses(t *testing.T) {
 		"cutmix": tinyClasses(t, "objective.classes.cutmix=1", "objective.classes.smoothing=0", "model.image.pool=mean", "run.seed=3"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/classes_" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := check.Get(safetensors.Open("testdata/classes_" + name + ".safetensors"))(t)
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
@@ -75,10 +70,7 @@ func TestGoldenClasses(t *testing.T) {
 			for _, n := range []int{4, 3} { // of any number of images
 				part := batch.New(n, m.Classifier().Columns()...)
 				copy(part.Floats(batch.Images), x.Floats(batch.Images))
-				got, err := m.Classifier().Logits(t.Context(), part)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(m.Classifier().Logits(t.Context(), part))(t)
 				if rel, err := relative(got, want[:n*len(fiveClasses)]); err != nil || !(rel <= 1e-5) {
 					t.Errorf("logits of %d images differ by %.1e (%v)", n, rel, err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -60,10 +61,7 @@ func randomPairs(m *Trainer, seed uint64) Batch {
 func TestGoldenCLIP(t *testing.T) {
 	for mode, topology := range map[string]string{"multi": "Multi(2,4)", "oblique": "Ob(4,2)", "sphere": "sphere", "euclid": "euclid"} {
 		t.Run(mode, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/clip_" + mode + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := check.Get(safetensors.Open("testdata/clip_" + mode + ".safetensors"))(t)
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			cfg := tinyCLIP(topology)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // partOf returns a part of the loss of a step of a batch.
@@ -119,14 +120,8 @@ func TestGenerateRefuses(t *testing.T) {
 // TestDecoderOfOpenedModel: a model that is opened from its parameters reads the decoder's, and no others for captions.
 func TestDecoderOfOpenedModel(t *testing.T) {
 	m, b, g := loadDecoder(t, "captioning")
-	p, err := Open(m.cfg, m.o, &memorySource{p: m.params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := p.Writer().Generate(t.Context(), b, searches[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(Open(m.cfg, m.o, &memorySource{p: m.params}))(t)
+	got := check.Get(p.Writer().Generate(t.Context(), b, searches[2]))(t)
 	if want := g.ints("expect/words/2/0"); !slices.Equal(append(got[0], -1), want) {
 		t.Errorf("wrote %v, want %v", got[0], want)
 	}

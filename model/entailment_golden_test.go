@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 )
@@ -26,10 +27,7 @@ func entailmentConfig() config.Config {
 // TestGoldenEntailment compares the loss of visual entailment, all gradients by name and what the model says in
 // evaluation with an independent PyTorch implementation.
 func TestGoldenEntailment(t *testing.T) {
-	f, err := safetensors.Open("testdata/entailment.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/entailment.safetensors"))(t)
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
 	m := modelOn(t, entailmentConfig(), newEngine(t))
@@ -49,21 +47,14 @@ func TestGoldenEntailment(t *testing.T) {
 		}
 		copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 	}
-	columns, err := Columns(m.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	columns := check.Get(Columns(m.cfg))(t)
 	b := batch.New(4, columns...)
 	copy(b.Floats(batch.Images), g.floats("input/images"))
 	copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
 	copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
 	copy(b.Ints(batch.Labels), g.ints("input/labels"))
-	if err := m.step.inputs.Fill(m.step.machine, &feed.Step{Batch: b, Update: 10, PerEpoch: 10}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.step.machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.step.inputs.Fill(m.step.machine, &feed.Step{Batch: b, Update: 10, PerEpoch: 10}))
+	check.OK(t, m.step.machine.RunAll())
 	loss, err := m.step.machine.Scalar(m.step.loss)
 	if want := float64(g.floats("expect/entailment")[0]); err != nil || !(math.Abs(float64(loss)-want) <= 1e-5*want) {
 		t.Errorf("loss %v, PyTorch %v (%v)", loss, want, err)
@@ -81,10 +72,7 @@ func TestGoldenEntailment(t *testing.T) {
 	if compared < 60 || compared != read {
 		t.Errorf("compared %d gradients of %d parameters", compared, read)
 	}
-	said, err := m.Classifier().Logits(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := check.Get(m.Classifier().Logits(t.Context(), b))(t)
 	if rel, err := relative(said, g.floats("expect/logits")); err != nil || rel > 1e-5 {
 		t.Errorf("logits differ by %.1e (%v)", rel, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -40,10 +41,7 @@ func explainedAs(t *testing.T, what string, got []float64, want []float32) {
 }
 
 func openGolden(t *testing.T, path string) golden {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	return golden{t, f}
 }
@@ -105,10 +103,7 @@ func TestGoldenExplainMatch(t *testing.T) {
 	for row := range 3 {
 		b := onePair(m, g, row)
 		for layer := range 2 {
-			x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: layer})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: layer}))(t)
 			closeTo(t, "score", []float32{float32(x.Score)}, want.floats(fmt.Sprintf("%d/match/score", row)), 1e-5)
 			c := x.Cross
 			got := explain.Attention{H: c.Heads, L: c.L, T: c.T, D: c.D, Queries: c.Queries, KeyValues: c.KeyValues, Grad: c.Grads}.Relevance()
@@ -151,26 +146,17 @@ func TestExplainGradients(t *testing.T) {
 		l := copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
 		b.Ints(batch.Lengths)[0] = int32(l)
 		score := func() float64 {
-			e, err := m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Get(m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0}))(t)
 			return e.Score
 		}
 		for k := range 5 {
-			e, err := m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Get(m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}}))(t)
 			score()
 			for _, side := range []struct {
 				bias string
 				tap  tapped
 			}{{"image/blocks/01/norm1/bias", e.image}, {"text/layers/00/ffn/norm/bias", e.text}} {
-				a, err := e.machine.Value(side.tap.grad)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(e.machine.Value(side.tap.grad))(t)
 				rows, d, sum := side.tap.grad.Shape()[0], side.tap.grad.Shape()[1], 0.0
 				for i := range rows {
 					sum += float64(a.F32[i*d+k])
@@ -198,10 +184,7 @@ func TestExplainMatchGradients(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	b := onePair(m, g, 0)
 	run := func() *Explained {
-		x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1}))(t)
 		return x
 	}
 	c := run().Cross
@@ -314,10 +297,7 @@ func TestExplainPools(t *testing.T) {
 			t.Errorf("%s: default blocks %v", pool, at)
 			continue
 		}
-		e, err := m.Explainer().Pair(t.Context(), randomPair(m, 3, 5), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(m.Explainer().Pair(t.Context(), randomPair(m, 3, 5), at))(t)
 		if s := e.Text; s.D != cfg.Model.Text.Width || !slices.ContainsFunc(s.Grads, func(g float32) bool { return g != 0 }) {
 			t.Errorf("%s: %d tokens of %d channels", pool, s.N, s.D)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
@@ -80,10 +81,7 @@ type geoalignStep struct {
 func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) geoalignStep {
 	k := geoalignCases[name]
 	_, b, base := loadGolden(t, k.positives)
-	f, err := safetensors.Open("testdata/geoalign_" + name + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/geoalign_" + name + ".safetensors"))(t)
 	t.Cleanup(func() { f.Close() })
 	cfg := tinyConfig()
 	cfg.Objective.ITC.Positives = k.positives
@@ -141,9 +139,7 @@ func (s geoalignStep) setGraphs() {
 // run runs the step with the numbers that the golden drew.
 func (s geoalignStep) run(alpha float64) {
 	s.t.Helper()
-	if _, err := s.m.load(s.b, Control{Alpha: alpha, UseQueue: true}); err != nil {
-		s.t.Fatal(err)
-	}
+	check.Get(s.m.load(s.b, Control{Alpha: alpha, UseQueue: true}))(s.t)
 	s.set(s.m.floats("noise i2t"), "input/noise_i2t")
 	s.set(s.m.floats("noise t2i"), "input/noise_t2i")
 	for _, side := range []string{"image", "text"} {
@@ -151,9 +147,7 @@ func (s geoalignStep) run(alpha float64) {
 			s.set(x, side+"_neighbours")
 		}
 	}
-	if err := s.m.step.machine.RunAll(); err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, s.m.step.machine.RunAll())
 }
 
 // TestGeoalignGoldenStep compares whole training steps of the combined objective with
@@ -179,10 +173,7 @@ func TestGeoalignGoldenStep(t *testing.T) {
 				name string
 				node *gorgonia.Node
 			}{{"image_m", s.m.step.keys.image}, {"text_m", s.m.step.keys.text}} {
-				v, err := s.m.step.machine.Value(f.node)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Get(s.m.step.machine.Value(f.node))(t)
 				if rel, err := relative(v.F32, s.floats("expect/"+f.name)); err != nil || !(rel <= 1e-5) {
 					t.Errorf("%s differs by %.1e of its largest element (%v)", f.name, rel, err)
 				}
@@ -203,10 +194,7 @@ func TestGeoalignGradientsAgainstFiniteDifferences(t *testing.T) {
 		var sum float64
 		weights := map[string]float64{"itc": 1, "itc_in_batch": 0.5, "itm": 1, "mlm": 1, "geometric_image": 50, "geometric_text": 50}
 		for _, p := range s.m.step.parts {
-			v, err := s.m.step.machine.Scalar(p.Node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := check.Get(s.m.step.machine.Scalar(p.Node))(t)
 			sum += weights[p.Name] * float64(v)
 		}
 		return sum

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 )
@@ -13,10 +14,7 @@ import (
 // it at row 6 of 8.
 func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Trainer, Batch, golden, golden) {
 	_, b, g := loadGolden(t, mode)
-	f, err := safetensors.Open("testdata/geomm_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/geomm_" + mode + ".safetensors"))(t)
 	t.Cleanup(func() { f.Close() })
 	geo := golden{t, f}
 	cfg := tinyConfig()
@@ -60,14 +58,10 @@ func TestGeodesicGoldenStep(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g, geo := loadGeomm(t, mode, change)
 			tg := m.step
-			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(m.load(b, Control{Alpha: 0.4, UseQueue: true}))(t)
 			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-			if err := tg.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, tg.machine.RunAll())
 			compareStep(t, m, geo)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // geodesicModel returns the golden's model with a contrast by geodesic scores alone: a
@@ -41,9 +42,7 @@ func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Trai
 		m.queue.IDs[j] = int32(j % 10)
 	}
 	if m.graphs != nil {
-		if err := m.graphs.before(0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.graphs.before(0))
 	}
 	b.Masked, b.MaskPlaces, b.MaskLabels = nil, nil, nil
 	return m, b
@@ -179,10 +178,7 @@ func TestGeodesicLossAgainstDefinition(t *testing.T) {
 		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.ints("own entries"), own) {
 			t.Fatalf("labels %v, want %v", m.ints("own entries"), own)
 		}
-		k, err := m.Features()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := check.Get(m.Features())(t)
 		image, text := k.Image, k.Text
 		tau, _ := m.params.Get(temperatureName)
 		ids := slices.Clone(m.queue.IDs)
@@ -263,9 +259,7 @@ func TestGeodesicSteps(t *testing.T) {
 				c.Objective.ITM.Weight, c.Objective.ITM.Negatives, c.Objective.Geodesic.PeriodSteps = 1, negatives, 2
 			})
 			for i := range 8 {
-				if err := m.graphs.before(i); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.graphs.before(i))
 				res := step(t, m, b, Control{Alpha: 0.4, UseQueue: true, Step: i})
 				if !finite(res.Loss) {
 					t.Fatalf("step %d: loss %v", i, res.Loss)

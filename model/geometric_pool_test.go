@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -80,10 +81,7 @@ func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Trainer, Bat
 // an independent PyTorch implementation: losses to 1e-5, every gradient by name to 1e-4 of its
 // largest element, in one chunk and in several.
 func TestGoldenGeometricPool(t *testing.T) {
-	file, err := safetensors.Open("testdata/heads_gera.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Get(safetensors.Open("testdata/heads_gera.safetensors"))(t)
 	t.Cleanup(func() { file.Close() })
 	g := golden{t, file}
 	for _, chunk := range []int{0, 4, 8} {
@@ -230,9 +228,7 @@ func TestGeometricPoolEnds(t *testing.T) {
 	h, f := buildGera(t, deepGera(), newEngine(t))
 	s := h.feed(f, Control{Step: 1})
 	whole := &countdown{t.Context(), 1 << 30}
-	if _, err := h.Step(whole, s); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(h.Step(whole, s))(t)
 	looks := 1<<30 - whole.left
 	if nodes := h.Machine().Nodes(); looks < nodes+100 {
 		t.Errorf("a step of %d nodes looks at its context %d times: not within the chunks", nodes, looks)
@@ -274,10 +270,7 @@ func TestGeometricPoolMemory(t *testing.T) {
 	for _, chunk := range []int{0, 16} {
 		cfg.Objective.Geometric.Chunk = chunk
 		h, _ := buildGera(t, cfg, newEngine(t))
-		least, err := Estimate(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		least := check.Get(Estimate(cfg))(t)
 		buffers[chunk] = h.Footprint().Buffers
 		if least.Buffers > buffers[chunk] {
 			t.Errorf("chunk %d: the estimate says at least %d bytes, a step takes %d", chunk, least.Buffers, buffers[chunk])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
@@ -30,10 +31,7 @@ const tinyVocab = 40
 
 func newEngine(t testing.TB) *kernel.Engine {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
 	return e
@@ -46,18 +44,12 @@ type golden struct {
 }
 
 func (g golden) floats(name string) []float32 {
-	v, err := g.f.Float32(name)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	v := check.Get(g.f.Float32(name))(g.t)
 	return v
 }
 
 func (g golden) ints(name string) []int32 {
-	v, err := g.f.Int64(name)
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	v := check.Get(g.f.Int64(name))(g.t)
 	out := make([]int32, len(v))
 	for i, x := range v {
 		out[i] = int32(x)
@@ -67,10 +59,7 @@ func (g golden) ints(name string) []int32 {
 
 // loadGolden returns a model with the golden's weights, twins and queue, and its batch.
 func loadGolden(t testing.TB, mode string) (*Trainer, Batch, golden) {
-	f, err := safetensors.Open("testdata/albef_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/albef_" + mode + ".safetensors"))(t)
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
 	cfg := tinyConfig()
@@ -112,14 +101,10 @@ func TestGoldenStep(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadGolden(t, mode)
 			tg := m.step
-			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(m.load(b, Control{Alpha: 0.4, UseQueue: true}))(t)
 			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-			if err := tg.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, tg.machine.RunAll())
 			compareStep(t, m, g)
 		})
 	}
@@ -133,10 +118,7 @@ func compareStep(t *testing.T, m *Trainer, want golden) {
 		if p.Name == "itm_accuracy" {
 			continue
 		}
-		got, err := m.step.machine.Scalar(p.Node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(m.step.machine.Scalar(p.Node))(t)
 		value := want.floats("expect/" + p.Name)[0]
 		rel := math.Abs(float64(got-value)) / math.Abs(float64(value))
 		t.Logf("%s: relative difference %.1e", p.Name, rel)

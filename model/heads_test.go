@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -56,10 +57,7 @@ func TestGoldenHeads(t *testing.T) {
 		},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := check.Get(safetensors.Open("testdata/heads_" + mode + ".safetensors"))(t)
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			cfg := tinyHeads()
@@ -92,10 +90,7 @@ func TestGoldenHeads(t *testing.T) {
 				"image": func() ([]float32, error) { return h.EncodeFeatures(h.Image(), f.ImageFeatures, 5) },
 				"text":  func() ([]float32, error) { return h.EncodeFeatures(h.Text(), f.TextFeatures, 5) },
 			} {
-				got, err := encode()
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(encode())(t)
 				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
 					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
 				}
@@ -126,10 +121,7 @@ func TestHeadsDropout(t *testing.T) {
 	if x, err = h.EncodeFeatures(h.Text(), f.TextFeatures, 5); err != nil || !slices.Equal(first, x) {
 		t.Errorf("encoding is not repeatable (%v)", err)
 	}
-	one, err := h.EncodeFeatures(h.Text(), f.TextFeatures[:4], 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures[:4], 1))(t)
 	for i, v := range one {
 		if !(math.Abs(float64(v-first[i])) <= 1e-6) {
 			t.Errorf("a text alone has %v, in a batch %v", one, first[:3])

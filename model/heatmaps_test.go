@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // goldenPairs is a batch of the first n pairs of a golden.
@@ -31,10 +32,7 @@ func TestGoldenHeatMaps(t *testing.T) {
 	for _, of := range []HeatOf{{true, 0}, {true, 1}, {false, 0}, {false, 1}} {
 		name := fmt.Sprintf("%s/%d", map[bool]string{true: "itm", false: "itc"}[of.Match], of.Layer)
 		for _, rows := range []int{4, 1, 4} {
-			maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, rows), of)
-			if err != nil {
-				t.Fatal(err)
-			}
+			maps := check.Get(m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, rows), of))(t)
 			got := make([]float64, len(maps))
 			for i, v := range maps {
 				got[i] = float64(v)
@@ -59,10 +57,7 @@ func TestGoldenHeatMaps(t *testing.T) {
 // TestHeatMapsOfPairs: a pair has the map that Grad-CAM of it alone has.
 func TestHeatMapsOfPairs(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	maps := check.Get(m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0}))(t)
 	want := openGolden(t, "testdata/explain_albef.safetensors")
 	for row := range 3 {
 		words := want.floats(fmt.Sprintf("%d/match/0", row)) // (L, T)

@@ -7,16 +7,14 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // build returns a model on an engine of its own backend and threads.
 func build(t testing.TB, cfg config.Config, backend string, threads int) *Trainer {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: backend, Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
 	m := modelOn(t, cfg, e)
@@ -81,9 +79,7 @@ func step(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 		m.params.Values()[i] -= 0.05 * v
 	}
 	m.UpdateMomentum(0.9)
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	return res
 }
 
@@ -105,40 +101,28 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // newTrainer returns a model for training.
 func newTrainer(t testing.TB, cfg config.Config, o Options) *Trainer {
 	t.Helper()
-	m, err := New(cfg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(New(cfg, o))(t)
 	return m
 }
 
 // modelOn is newModel, which must not fail.
 func modelOn(t testing.TB, cfg config.Config, e *kernel.Engine) *Trainer {
 	t.Helper()
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(newModel(cfg, e))(t)
 	return m
 }
 
 // forward computes losses and gradients of a batch.
 func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	t.Helper()
-	r, err := m.Forward(b, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(m.Forward(b, c))(t)
 	return r
 }
 
 // stepOf computes losses and gradients of a micro-batch.
 func stepOf(t testing.TB, m *Trainer, s *feed.Step) *Result {
 	t.Helper()
-	r, err := m.Step(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(m.Step(t.Context(), s))(t)
 	return r
 }
 
@@ -147,10 +131,7 @@ func encodeImages(t testing.TB, m interface {
 	EncodeImages(images []float32, n int) (states, features []float32, err error)
 }, images []float32, n int) (states, features []float32) {
 	t.Helper()
-	states, features, err := m.EncodeImages(images, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, features = check.Get2(m.EncodeImages(images, n))(t)
 	return states, features
 }
 
@@ -158,20 +139,14 @@ func encodeTexts(t testing.TB, m interface {
 	EncodeTexts(tokens, lengths []int32, n int) (states, features []float32, err error)
 }, tokens, lengths []int32, n int) (states, features []float32) {
 	t.Helper()
-	states, features, err := m.EncodeTexts(tokens, lengths, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, features = check.Get2(m.EncodeTexts(tokens, lengths, n))(t)
 	return states, features
 }
 
 // engineOf returns an engine until the end of the test.
 func engineOf(t testing.TB, o kernel.Options) *kernel.Engine {
 	t.Helper()
-	e, err := kernel.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(o))(t)
 	t.Cleanup(e.Close)
 	return e
 }

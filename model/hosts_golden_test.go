@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -70,10 +71,7 @@ func hostBatch(m *Trainer, g golden) *batch.Batch {
 func hostFeatures(t *testing.T, m *Trainer, b *batch.Batch) (image, text []float32) {
 	t.Helper()
 	of := func(e *Encoder) []float32 {
-		_, f, err := e.Encode(t.Context(), hostColumns(e, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, f := check.Get2(e.Encode(t.Context(), hostColumns(e, b)))(t)
 		return slices.Clone(f)
 	}
 	return of(m.Image()), of(m.Text())
@@ -82,10 +80,7 @@ func hostFeatures(t *testing.T, m *Trainer, b *batch.Batch) (image, text []float
 // openHost opens the golden of a host.
 func openHost(t *testing.T, name string) golden {
 	t.Helper()
-	file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Get(safetensors.Open("testdata/host_" + name + ".safetensors"))(t)
 	t.Cleanup(func() { file.Close() })
 	return golden{t, file}
 }
@@ -115,9 +110,7 @@ func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
 		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
 	}
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	for _, q := range m.params.List() {
 		if strings.Contains(q.Name, "running_") {
 			if rel, err := relative(m.params.Value(q), g.floats("after/"+q.Name)); err != nil || !(rel <= 1e-5) {
@@ -148,18 +141,12 @@ func hostColumns(e *Encoder, b *batch.Batch) *batch.Batch {
 func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	t.Helper()
 	of := func(e *Encoder) ([]float32, []int32) {
-		x, n, err := e.EncodeTokens(t.Context(), hostColumns(e, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x, n := check.Get2(e.EncodeTokens(t.Context(), hostColumns(e, b)))(t)
 		return slices.Clone(x), slices.Clone(n)
 	}
 	x, nx := of(m.Image())
 	y, ny := of(m.Text())
-	scores, err := m.Interaction().Scores(t.Context(), x, nx, y, ny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := check.Get(m.Interaction().Scores(t.Context(), x, nx, y, ny))(t)
 	return scores
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -139,10 +140,7 @@ func TestKLOT(t *testing.T) {
 		}
 		n := cfg.Train.BatchSize + further
 		encode := func(e *Encoder, rows []float32) []float64 {
-			x, err := m.EncodeFeatures(e, rows, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := check.Get(m.EncodeFeatures(e, rows, n))(t)
 			wide := make([]float64, len(x))
 			for i, v := range x {
 				wide[i] = float64(v)

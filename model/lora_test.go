@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // withLoRA is a configuration with adapters of rank 2 for layers.
@@ -65,9 +66,7 @@ func scatter(m *Trainer, scale float32) {
 func TestLoRAStartsAsTheBase(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
 		t.Run(name, func(t *testing.T) {
-			if err := cfg.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, cfg.Validate())
 			plain := cfg
 			plain.Model.LoRA = encoders.LoRA{}
 			base, m := build(t, plain, "builtin", 2), build(t, cfg, "builtin", 2)
@@ -158,9 +157,7 @@ func TestLoRAMerged(t *testing.T) {
 			if rel, failed := relative(y, x); err != nil || failed != nil || rel > 1e-6*5 {
 				t.Errorf("features of images differ by %.1e (%v)", rel, err)
 			}
-			if _, x, err = base.EncodeTexts(b.Tokens, b.Lengths, rows); err != nil {
-				t.Fatal(err)
-			}
+			_, x = check.Get2(base.EncodeTexts(b.Tokens, b.Lengths, rows))(t)
 			_, y, err = noisy.EncodeTexts(b.Tokens, b.Lengths, rows)
 			if rel, failed := relative(y, x); err != nil || failed != nil || rel > 1e-6*5 {
 				t.Errorf("features of texts differ by %.1e (%v)", rel, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 )
@@ -28,10 +29,7 @@ func connectorOf(m *Trainer) *Connector {
 // connected builds a model with a connector.
 func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 	t.Helper()
-	m, err := newConnected(cfg, newEngine(t), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(newConnected(cfg, newEngine(t), c))(t)
 	return m
 }
 
@@ -145,17 +143,9 @@ func matches(t testing.TB, m *Trainer, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
-			t.Fatal(err)
-		}
-		a, err := g.machine.Value(g.logits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())}))(t)
+		check.Get(m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n))(t)
+		a := check.Get(g.machine.Value(g.logits))(t)
 		if err := g.machine.RunAll(); err != nil { // Match moves its logits
 			t.Fatal(err)
 		}

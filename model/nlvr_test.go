@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -36,10 +37,7 @@ func tinyAssignment() config.Config {
 func TestGoldenPictures(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"nlvr": tinyNLVR(), "assignment": tinyAssignment()} {
 		t.Run(name, func(t *testing.T) {
-			f, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(safetensors.Open("testdata/" + name + ".safetensors"))(t)
 			t.Cleanup(func() { f.Close() })
 			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
 			for _, q := range m.params.List() {
@@ -59,16 +57,12 @@ func TestGoldenPictures(t *testing.T) {
 			if name == "nlvr" {
 				b.Second, b.Labels = g.floats("input/second"), g.ints("input/labels")
 			}
-			if _, err := m.load(b, Control{Alpha: 0.4}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(m.load(b, Control{Alpha: 0.4}))(t)
 			if name == "assignment" {
 				copy(m.floats("noise of other pictures"), g.floats("input/noise"))
 				copy(m.ints("assignments"), g.ints("input/answers"))
 			}
-			if err := m.step.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.step.machine.RunAll())
 			compareStep(t, m, g)
 			if name == "nlvr" {
 				compareJudged(t, m, b, g.floats("output/logits"))
@@ -90,10 +84,7 @@ func compareJudged(t *testing.T, m *Trainer, b Batch, logits []float32) {
 	if want := []string{batch.Images, batch.SecondImages, batch.Lengths, batch.Tokens}; !slices.Equal(names, want) {
 		t.Errorf("columns %q, want %q", names, want)
 	}
-	got, err := m.Classifier().Logits(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(m.Classifier().Logits(t.Context(), x))(t)
 	if rel, err := relative(got, logits); err != nil || rel > 1e-5 {
 		t.Errorf("logits %v, PyTorch %v: %v", got, logits, err)
 	}

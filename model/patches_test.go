@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -79,9 +80,6 @@ func TestKeptPatches(t *testing.T) {
 // encodedImages are the features of a batch of images.
 func encodedImages(t *testing.T, m *Trainer) []float32 {
 	t.Helper()
-	_, f, err := m.Image().Encode(t.Context(), m.feed(randomBatch(m, 1), Control{}).Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, f := check.Get2(m.Image().Encode(t.Context(), m.feed(randomBatch(m, 1), Control{}).Batch))(t)
 	return slices.Clone(f)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -32,10 +33,7 @@ var resNets = map[string]struct {
 func TestGoldenResNet(t *testing.T) {
 	e := newEngine(t)
 	for name, network := range resNets {
-		f, err := safetensors.Open("testdata/resnet_" + name + ".safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(safetensors.Open("testdata/resnet_" + name + ".safetensors"))(t)
 		defer f.Close()
 		for variant, change := range map[string]func(*encoders.ResNet){
 			"train":  func(*encoders.ResNet) {},
@@ -56,10 +54,7 @@ func TestGoldenResNet(t *testing.T) {
 // goldenFloats reads a tensor of a golden.
 func goldenFloats(t *testing.T, f *safetensors.File, name string) []float32 {
 	t.Helper()
-	v, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := check.Get(f.Float32(name))(t)
 	return v
 }
 
@@ -95,9 +90,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	}
 	readers := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(read, q.Width), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Tokens, readers, nil))
-	if err := store.seal(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.seal())
 	outputs := append(gorgonia.Nodes{q.Tokens, loss}, n.nodes()...)
 	grads := map[string]*gorgonia.Node{}
 	if train {
@@ -108,39 +101,24 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 				names, wrt = append(names, p.Name), append(wrt, b.params.nodes[p.Name])
 			}
 		}
-		list, err := gorgonia.Grad(loss, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := check.Get(gorgonia.Grad(loss, wrt...))(t)
 		for i, g := range list {
 			grads[names[i]] = g
 		}
 		outputs = append(outputs, list...)
 	}
-	machine, err := exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := check.Get(exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs}))(t)
 	for _, p := range store.List() {
 		copy(store.Value(p), goldenFloats(t, f, "param/"+p.Name))
 	}
-	if err := b.bindParams(machine); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.bindParams(machine))
 	for node, name := range map[*gorgonia.Node]string{in[batch.Images]: "images", readers: "read"} {
-		if err := machine.SetInput(node, goldenFloats(t, f, name)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, machine.SetInput(node, goldenFloats(t, f, name)))
 	}
-	if err := machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, machine.RunAll())
 	noneOnHost(t, machine)
 	compare := func(what string, node *gorgonia.Node, tolerance float64) {
-		v, err := machine.Value(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(machine.Value(node))(t)
 		near(t, what, v.F32, goldenFloats(t, f, variant+"/"+what), tolerance)
 	}
 	compare("tokens", q.Tokens, 1e-4)
@@ -160,9 +138,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	if trained != len(grads) {
 		t.Errorf("%d parameters have a gradient, %d in the golden", len(grads), trained)
 	}
-	if err := n.keep(machine, parallel.Single{}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, n.keep(machine, parallel.Single{}))
 	n.move(store, 1)
 	for _, p := range store.List() {
 		if strings.Contains(p.Name, "running_") && !tower.FrozenNorm {

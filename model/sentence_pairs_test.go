@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -28,10 +29,7 @@ func TestGoldenPairs(t *testing.T) {
 		"pairs_joint_scores": tinyPairs(t, "stsb", "objective.sentence_pairs.encoding=joint"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := check.Get(safetensors.Open("testdata/" + name + ".safetensors"))(t)
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			m := build(t, cfg, "builtin", 2)
@@ -76,10 +74,7 @@ func TestGoldenPairs(t *testing.T) {
 				for _, c := range part.Columns() {
 					copy(part.Ints(c.Name), x.Ints(c.Name))
 				}
-				got, err := m.Classifier().Logits(t.Context(), part)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(m.Classifier().Logits(t.Context(), part))(t)
 				closeTo(t, "what is said of the pairs", got, want[:len(want)/4*n], 1e-5)
 			}
 		})
@@ -110,10 +105,7 @@ func TestPairsDropout(t *testing.T) {
 		for _, c := range part.Columns() {
 			copy(part.Ints(c.Name), x.Ints(c.Name))
 		}
-		y, err := m.Classifier().Logits(t.Context(), part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := check.Get(m.Classifier().Logits(t.Context(), part))(t)
 		return slices.Clone(y)
 	}
 	if !slices.Equal(said(), said()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -29,19 +30,13 @@ func hostScores(t *testing.T, m *Trainer, b *batch.Batch, from, to int) []float3
 		for i := range b.Rows() {
 			x.Row(i).Copy(b.Row(i))
 		}
-		rows, n, err := e.EncodeTokens(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows, n := check.Get2(e.EncodeTokens(t.Context(), x))(t)
 		return slices.Clone(rows), slices.Clone(n)
 	}
 	x, nx := encode(m.Image())
 	y, ny := encode(m.Text())
 	size := len(x) / len(nx)
-	scores, err := m.Interaction().Scores(t.Context(), x[from*size:to*size], nx[from:to], y, ny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := check.Get(m.Interaction().Scores(t.Context(), x[from*size:to*size], nx[from:to], y, ny))(t)
 	return slices.Clone(scores)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -35,10 +36,7 @@ func TestGoldenSentences(t *testing.T) {
 		"mcse":        tinyMCSE(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := check.Get(safetensors.Open("testdata/" + name + ".safetensors"))(t)
 			t.Cleanup(func() { file.Close() })
 			g := golden{t, file}
 			m := build(t, cfg, "builtin", 2)

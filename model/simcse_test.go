@@ -9,20 +9,18 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinySimCSE is a small configuration of sentences alone, without dropout.
 func tinySimCSE(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	cfg := check.Get(config.Load("", append([]string{
 		"model.system=simcse", "model.text.layers=2", "model.text.fusion_layers=0", "model.text.width=12", "model.text.heads=2", "model.text.positions=10", "model.text.dropout=0.1",
 		"model.head.dim=12", "momentum.enabled=false", "queue.size=0", "train.batch_size=4", "data.tokens=6", "run.seed=3",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.simcse.weight=0.5", "objective.simcse.temperature=0.3",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, sets...)))(t)
 	return cfg
 }
 
@@ -56,10 +54,7 @@ func classesOf(t testing.TB, m *Trainer, ids, lengths []int32) []float32 {
 	x := batch.New(4, m.Text().Columns()...)
 	copy(x.Ints(batch.Tokens), ids)
 	copy(x.Ints(batch.Lengths), lengths)
-	c, err := m.Text().EncodeClasses(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(m.Text().EncodeClasses(t.Context(), x))(t)
 	return slices.Clone(c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -23,10 +24,7 @@ func tclConfig(mode string) config.Config {
 
 // loadTCL returns the golden model and its batch.
 func loadTCL(t testing.TB, mode string) (*Trainer, Batch, golden) {
-	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/tcl_" + mode + ".safetensors"))(t)
 	t.Cleanup(func() { f.Close() })
 	g := golden{t, f}
 	m := modelOn(t, tclConfig(mode), newEngine(t))
@@ -61,24 +59,17 @@ func TestTCLGoldenStep(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadTCL(t, mode)
 			tg := m.step
-			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(m.load(b, Control{Alpha: 0.4, UseQueue: true}))(t)
 			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-			if err := tg.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, tg.machine.RunAll())
 			seen := 0
 			for _, p := range append([]objectives.Part{{Name: "loss", Node: tg.loss}}, tg.parts...) {
 				if p.Name == "itm_accuracy" {
 					continue
 				}
 				seen++
-				got, err := tg.machine.Scalar(p.Node)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(tg.machine.Scalar(p.Node))(t)
 				want := g.floats("expect/" + p.Name)[0]
 				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
 					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.Name, got, want, rel)
@@ -147,10 +138,7 @@ func TestViewsReachTheTeacherAlone(t *testing.T) {
 	m, b, _ := loadTCL(t, "pair")
 	run := func() (loss float64, features []float32) {
 		res := forward(t, m, b, Control{UseQueue: true})
-		k, err := m.Features()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := check.Get(m.Features())(t)
 		for _, p := range res.Parts {
 			if p.Name == "mlm" { // without alpha it reads the first views alone
 				loss = p.Value

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -82,9 +83,7 @@ func TestTeacher(t *testing.T) {
 			n := x.cfg.Train.BatchSize
 			s := make([]float32, n*n)
 			u := &scoreTeacher{m: x, rows: n}
-			if err := u.Scores(m.feed(b, Control{}).Batch, s); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, u.Scores(m.feed(b, Control{}).Batch, s))
 			return s
 		}
 		want := divergence(scores(m.Model), scores(teacher.Model), 5, 0.5)
@@ -165,20 +164,14 @@ func TestTeacherRefused(t *testing.T) {
 
 	teacher := build(t, with(func(*config.Config) {}), "builtin", 1)
 	a, _ := opened(t, teacher)
-	first, err := newScoreTeacher(a, taughtConfig(""), &teacher.design, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Get(newScoreTeacher(a, taughtConfig(""), &teacher.design, 5))(t)
 	first.Counters()
 	if err := first.CheckCounters(); err != nil {
 		t.Error(err)
 	}
 	teacher.params.Values()[3]++
 	b, _ := opened(t, teacher)
-	second, err := newScoreTeacher(b, taughtConfig(""), &teacher.design, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := check.Get(newScoreTeacher(b, taughtConfig(""), &teacher.design, 5))(t)
 	second.saved = first.saved
 	if err := second.CheckCounters(); err == nil || !strings.Contains(err.Error(), "objective.distill_scores.teacher: has other weights than the teacher that this run was started with") {
 		t.Errorf("another teacher: %v", err)

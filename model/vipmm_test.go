@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -41,10 +42,7 @@ func tinyViPMM(fusion string) config.Config {
 func TestGoldenViPMM(t *testing.T) {
 	for _, fusion := range []string{"tucker", "core", "attention"} {
 		t.Run(fusion, func(t *testing.T) {
-			f, err := safetensors.Open("testdata/vipmm_" + fusion + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(safetensors.Open("testdata/vipmm_" + fusion + ".safetensors"))(t)
 			t.Cleanup(func() { f.Close() })
 			g := golden{t, f}
 			m := newTrainer(t, tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
@@ -66,19 +64,12 @@ func TestGoldenViPMM(t *testing.T) {
 			copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
 			copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
 			step := &feed.Step{Batch: b}
-			if err := m.step.inputs.Fill(m.step.machine, step); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.step.inputs.Fill(m.step.machine, step))
 			m.setPartners("token_image negatives", g.ints("input/negatives"))
 			m.setPartners("text_swap texts", g.ints("input/swaps"))
-			if _, err := m.run(t.Context(), step); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(m.run(t.Context(), step))(t)
 			for _, p := range m.step.parts {
-				got, err := m.step.machine.Scalar(p.Node)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(m.step.machine.Scalar(p.Node))(t)
 				if want := g.floats("expect/" + p.Name)[0]; !(math.Abs(float64(got-want)) <= 1e-5*math.Abs(float64(want))) {
 					t.Errorf("%s: %v, PyTorch %v", p.Name, got, want)
 				}
@@ -108,9 +99,7 @@ func TestGoldenViPMM(t *testing.T) {
 				m.params.Values()[i] -= 0.05 * v
 			}
 			m.UpdateMomentum(1 - online)
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 			twins := 0
 			for _, q := range m.params.List() {
 				if q.Momentum {

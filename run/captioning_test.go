@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks/captioning"
 )
@@ -26,10 +27,7 @@ var captionSets = append(slices.Clone(aloneSets), "objective.captioning.weight=1
 
 // TestCaptioningTask trains some steps on captions of scenes and writes those of held-out ones.
 func TestCaptioningTask(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nand\nsmall\nbig\ntop\nleft\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -38,22 +36,14 @@ func TestCaptioningTask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(t.Context(), cfg, Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 	defer r.Close()
 	for i := range 3 {
-		if _, err := r.session.Step(t.Context(), i); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(r.session.Step(t.Context(), i))(t)
 	}
 	write := func(sets ...string) captioning.Scores {
 		t.Helper()
-		c, err := r.cfg.With(sets...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(r.cfg.With(sets...))(t)
 		s, err := Evaluate(t.Context(), Evaluation{Config: c, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set})
 		if err != nil {
 			t.Fatal(err)
@@ -101,10 +91,7 @@ func TestCaptioningTask(t *testing.T) {
 
 	spoilBias(t, r.pairs.Params())
 	var diverged *eval.NonFiniteError
-	none, err := r.cfg.With("eval.captioning.nearest=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := check.Get(r.cfg.With("eval.captioning.nearest=0"))(t)
 	if _, err := Evaluate(t.Context(), Evaluation{Config: none, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); !errors.As(err, &diverged) {
 		t.Errorf("a model of NaN writes: %v", err)
 	}

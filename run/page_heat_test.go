@@ -16,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/check"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -26,10 +27,7 @@ import (
 // openTask trains testdata/keys.toml for a step as a run of a task on scenes.
 func openTask(t *testing.T, sets ...string) *Run {
 	t.Helper()
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nis\nthere\nred\nblue\ngreen\nsquare\ncircle\nand\non\nthe\nside\ntop\nleft\nright\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -38,14 +36,9 @@ func openTask(t *testing.T, sets ...string) *Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(t.Context(), cfg, Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 	t.Cleanup(func() { r.Close() })
-	if _, err := r.session.Step(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.session.Step(t.Context(), 0))(t)
 	return r
 }
 
@@ -68,10 +61,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		}
 		s.Heat = multimodal.Heat(Evaluation{Config: r.cfg, Model: r.model}.setup(tasks.Task{Name: task}), s.Predicted, rows)
 		before, _ := json.Marshal(scores.JSON("val", "x"))
-		p, err := s.ExamplesPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(s.ExamplesPage(t.Context()))(t)
 		if after, _ := json.Marshal(scores.JSON("val", "x")); !bytes.Equal(before, after) {
 			t.Errorf("%s: drawing changes the outcome:\n%s\n%s", task, before, after)
 		}
@@ -90,13 +80,8 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 				}
 			}
 			b := batch.New(1, m.Columns()...)
-			if err := rows.Fill(i, b.Row(0)); err != nil {
-				t.Fatal(err)
-			}
-			maps, err := m.HeatMaps(t.Context(), b, s.Predicted[i:i+1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, rows.Fill(i, b.Row(0)))
+			maps := check.Get(m.HeatMaps(t.Context(), b, s.Predicted[i:i+1]))(t)
 			if len(c.Pictures) != 2*pictures || len(maps) != 4*pictures {
 				t.Fatalf("%s: a card has %d pictures, and %d values in their maps", task, len(c.Pictures), len(maps))
 			}
@@ -117,10 +102,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 // sameHeat compares a picture with the map of picture k of example i drawn over it, of at most two shades.
 func sameHeat(t *testing.T, s multimodal.Scores, i, k int, values []float32, got pages.Picture) {
 	t.Helper()
-	img, err := s.Samples.Picture(i, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := check.Get(s.Samples.Picture(i, k))(t)
 	over := explain.Map{Rows: 2, Columns: 2}
 	for _, v := range values {
 		over.Values = append(over.Values, float64(v))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/sentences"
@@ -25,16 +26,12 @@ func TestPageParts(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	path := filepath.Join(dir, runlog.SentencesFile)
-	if err := writePart(path, pages.Sentences{Step: 7}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, writePart(path, pages.Sentences{Step: 7}))
 	if s, err := readSentences(dir); err != nil || s.Step != 7 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for name, text := range map[string]string{runlog.SentencesFile: "{", runlog.ClassesFile: "[{}]"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if _, err := readSentences(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it to draw the page without") {
 		t.Error(err)

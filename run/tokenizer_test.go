@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/tasks/vqa"
@@ -19,10 +20,7 @@ import (
 // kindFolder is a folder with a small tokenizer of a kind.
 func kindFolder(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs("../data/tokenizer/testdata/kinds/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := check.Get(filepath.Abs("../data/tokenizer/testdata/kinds/" + name))(t)
 	return path
 }
 
@@ -44,10 +42,7 @@ func TestTokenizersTrain(t *testing.T) {
 		t.Run(c.path, func(t *testing.T) {
 			dir := t.TempDir()
 			want := trained(t, settings(t, dir, withTokenizer(kindFolder(t, c.path), c.sets...)...), Options{})
-			o, err := Open(dir, OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(Open(dir, OpenOptions{}))(t)
 			defer o.Close()
 			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
 			if err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
@@ -57,10 +52,7 @@ func TestTokenizersTrain(t *testing.T) {
 			if err != nil || !o.Tokenizer.Equal(own) {
 				t.Errorf("the checkpoint has another tokenizer (%v)", err)
 			}
-			i, err := Inspect(dir, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := check.Get(Inspect(dir, ""))(t)
 			if i.Tokenizer == nil || *i.Tokenizer != (TokenizerInfo{c.kind, tokenizer.TemplateFile, own.Size(), c.pad}) {
 				t.Errorf("inspected %v", i.Tokenizer)
 			}
@@ -90,23 +82,11 @@ func TestTokenizersRefused(t *testing.T) {
 func TestTokenizerFitsTheModel(t *testing.T) {
 	dir := t.TempDir()
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
-	o, err := Open(dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(Open(dir, OpenOptions{}))(t)
 	defer o.Close()
-	other, err := os.ReadFile(filepath.Join(kindFolder(t, "bert"), "tokenizer.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.Parse(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := setup.Engine(o.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Get(os.ReadFile(filepath.Join(kindFolder(t, "bert"), "tokenizer.json")))(t)
+	tok := check.Get(tokenizer.Parse(other))(t)
+	engine := check.Get(setup.Engine(o.Config))(t)
 	defer engine.Close()
 	if _, err := train.OpenModel(o.Config, o.Checkpoint, tok, engine); err == nil || !strings.Contains(err.Error(), "rows: use the tokenizer that the model was trained with") {
 		t.Errorf("%d tokens: %v", tok.Size(), err)
@@ -138,10 +118,7 @@ func TestNewWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		trained(t, cfg, Options{})
-		o, err := Open(out, OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(Open(out, OpenOptions{}))(t)
 		defer o.Close()
 		if s, err := o.Evaluate(t.Context(), vqa.Name, "val", nil); err != nil || s.(vqa.Scores).Questions == 0 {
 			t.Errorf("init.new_words = %d: %v", n, err)
@@ -155,10 +132,7 @@ func TestNewWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), more, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), more, Options{}))(t)
 	defer r.Close()
 	if _, ok := r.tok.ID("colour"); !ok {
 		t.Error("a word is lost in a run from a checkpoint that has it")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
@@ -82,10 +83,7 @@ func naive(m *fakeModel, id func(i int) int64, lo, hi, top int) eval.Metrics {
 
 func mustRun(t *testing.T, r retrieval.Retrieval) retrieval.Scores {
 	t.Helper()
-	s, err := r.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(r.Run(context.Background()))(t)
 	return s
 }
 

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var updateCurves = flag.Bool("update", false, "write testdata/curves anew")
@@ -179,16 +181,9 @@ func numbers(into map[string]float64, path string, v any) {
 // save writes c, floats with all their digits.
 func (c curve) save(t *testing.T, path string) {
 	t.Helper()
-	b, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(json.MarshalIndent(c, "", " "))(t)
+	check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check.OK(t, os.WriteFile(path, append(b, '\n'), 0o644))
 }
 
 func loadCurve(t *testing.T, path string) (c curve) {
@@ -271,8 +266,6 @@ func classImages(t *testing.T) string {
 // addImage adds m to a folder, named by the number of images that are there.
 func addImage(t *testing.T, dir string, m image.Image) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(dir, 0o755))
 	writeImage(t, filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))), m)
 }

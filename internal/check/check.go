@@ -8,8 +8,8 @@ import "testing"
 
 // OK ends the test at the caller's line if err is not nil.
 func OK(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
 }

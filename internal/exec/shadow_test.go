@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,24 +33,15 @@ func TestShadow(t *testing.T) {
 	first := look("first", x, y)
 	second := look("second", flat, x)
 	third := look("third", first, second, ids)
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{third}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{third}}))(t)
 	for n, v := range map[*gorgonia.Node]any{x: make([]float32, 6), y: make([]float32, 6), ids: make([]int32, 2)} {
-		if err := m.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, v))
 	}
 	a, b := make([]uint16, 6), []uint16{1, 2, 3, 4, 5, 6}
 	for i, shadow := range [][]uint16{nil, a, b, nil} {
-		if err := m.SetShadow(x, shadow); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetShadow(x, shadow))
 		seen = seen[:0]
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		want := [][]uint16{shadow, nil, shadow, shadow, nil, nil, nil}
 		for k := range want {
 			if (seen[k] == nil) != (want[k] == nil) || !slices.Equal(seen[k], want[k]) {
@@ -62,12 +54,8 @@ func TestShadow(t *testing.T) {
 		}
 	}
 	// New values keep the copy: it is the caller's to renew.
-	if err := m.SetShadow(x, b); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(x, make([]float32, 6)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetShadow(x, b))
+	check.OK(t, m.SetInput(x, make([]float32, 6)))
 	seen = seen[:0]
 	if err := m.RunAll(); err != nil || !slices.Equal(seen[0], b) {
 		t.Errorf("after new values the copy is %v (%v), want %v", seen[0], err, b)
@@ -92,9 +80,7 @@ func TestShadow(t *testing.T) {
 		t.Errorf("an input that nothing depends on: %v", err)
 	}
 	if n := allocs.PerRun(20, func() {
-		if err := m.SetShadow(x, a); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetShadow(x, a))
 	}); n != 0 {
 		t.Errorf("SetShadow allocates %v times", n)
 	}

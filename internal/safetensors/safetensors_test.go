@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // file builds the bytes of a file from its JSON header and data.
@@ -27,10 +28,7 @@ func open(b []byte) (*File, error) { return NewReader(bytes.NewReader(b), int64(
 // testdata/mixed.safetensors was written by the safetensors library for Python
 // from values stated in tools/goldens/safetensors_mixed.py.
 func TestReadMixedTypes(t *testing.T) {
-	f, err := Open("testdata/mixed.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(Open("testdata/mixed.safetensors"))(t)
 	defer f.Close()
 	inf := float32(math.Inf(1))
 	for name, want := range map[string][]float32{
@@ -99,20 +97,12 @@ func TestRoundTrip(t *testing.T) {
 		{"none", []int{0, 3}, []float32{}},
 	}
 	var b bytes.Buffer
-	if err := Write(&b, in, map[string]string{"step": "3"}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := open(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(&b, in, map[string]string{"step": "3"}))
+	f := check.Get(open(b.Bytes()))(t)
 	for _, w := range in {
 		switch want := w.Data.(type) {
 		case []float32:
-			got, err := f.Float32(w.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(f.Float32(w.Name))(t)
 			for i := range want {
 				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 					t.Fatalf("%s[%d]: got %v, want %v", w.Name, i, got[i], want[i])

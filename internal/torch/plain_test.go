@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestPlain reads one value as pickle.dumps of Python 3.13 wrote it in each version.
@@ -24,10 +25,7 @@ func TestPlain(t *testing.T) {
 		map[string]any{"again": "train"},
 	}
 	for version := range 6 {
-		b, err := os.ReadFile(fmt.Sprintf("testdata/plain_%d.p", version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(fmt.Sprintf("testdata/plain_%d.p", version)))(t)
 		got, err := Plain(b)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("version %d: %v\n%v\nwant\n%v", version, err, got, want)
@@ -85,10 +83,7 @@ func TestPlainRefuses(t *testing.T) {
 // FuzzPlain never crashes.
 func FuzzPlain(f *testing.F) {
 	for version := range 6 {
-		b, err := os.ReadFile(fmt.Sprintf("testdata/plain_%d.p", version))
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(fmt.Sprintf("testdata/plain_%d.p", version)))(f)
 		f.Add(b)
 	}
 	f.Add([]byte("(lp0\nS'it\\'s \\x41'\np1\naL5L\na."))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -54,19 +55,13 @@ func values(t *testing.T, file []byte, x Tensor) (list []float64) {
 // Every file that PyTorch wrote has the tensors that PyTorch says, at their places.
 func TestGolden(t *testing.T) {
 	var files map[string][]expected
-	text, err := os.ReadFile("testdata/files.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile("testdata/files.json"))(t)
 	if err := json.Unmarshal(text, &files); err != nil || len(files) < 13 {
 		t.Fatal(len(files), err)
 	}
 	for name, want := range files {
 		path := filepath.Join("testdata", name+".pt")
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(path))(t)
 		f, err := Open(path)
 		if err != nil {
 			t.Error(err)
@@ -123,17 +118,10 @@ func archived(t testing.TB, pickle string, edit func(members map[string]string))
 		if strings.HasPrefix(content, "deflate:") {
 			method = zip.Deflate
 		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(strings.TrimPrefix(content, "deflate:"))); err != nil {
-			t.Fatal(err)
-		}
+		w := check.Get(z.CreateHeader(&zip.FileHeader{Name: name, Method: method}))(t)
+		check.Get(w.Write([]byte(strings.TrimPrefix(content, "deflate:"))))(t)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, z.Close())
 	return b.Bytes()
 }
 
@@ -217,16 +205,11 @@ func TestNegatedView(t *testing.T) {
 // What is no file of tensors is refused with what is wrong and what to do.
 func TestRefuses(t *testing.T) {
 	golden := func(name string) []byte {
-		b, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile("testdata/" + name))(t)
 		return b
 	}
-	if _, err := NewReader(bytes.NewReader(archived(t, vector(0, 2, 1, 2), nil)),
-		int64(len(archived(t, vector(0, 2, 1, 2), nil)))); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(NewReader(bytes.NewReader(archived(t, vector(0, 2, 1, 2), nil)),
+		int64(len(archived(t, vector(0, 2, 1, 2), nil)))))(t)
 	nested := "\x80\x02" + strings.Repeat("]", 40) + strings.Repeat("a", 39) + "."
 	bomb := "\x80\x02]q\x00" // a list of ten times a list of ten times ...
 	for i := range 9 {
@@ -357,10 +340,7 @@ func FuzzOpen(f *testing.F) {
 		f.Fatal(names, err)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(name))(f)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -378,23 +358,14 @@ func FuzzOpen(f *testing.F) {
 }
 
 func FuzzPickle(f *testing.F) {
-	names, err := filepath.Glob("testdata/*.pt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	names := check.Get(filepath.Glob("testdata/*.pt"))(f)
 	for _, name := range names {
 		z, err := zip.OpenReader(name)
 		if err != nil {
 			continue // of the legacy format
 		}
-		a, err := newArchive(&z.Reader, math.MaxInt64)
-		if err != nil {
-			f.Fatal(err)
-		}
-		text, err := a.read("data.pkl", maxPickle)
-		if err != nil {
-			f.Fatal(err)
-		}
+		a := check.Get(newArchive(&z.Reader, math.MaxInt64))(f)
+		text := check.Get(a.read("data.pkl", maxPickle))(f)
 		f.Add(text)
 		z.Close()
 	}

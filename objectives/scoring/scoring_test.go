@@ -9,16 +9,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
 
 func engine(t testing.TB) *compute.Engine {
 	t.Helper()
-	e, err := compute.New(compute.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -130,9 +128,7 @@ func TestRowsAgainstDefinition(t *testing.T) {
 		}
 		for _, s := range scores {
 			got := make([]float32, n*m)
-			if err := s.Rows(e, x, n, y, m, got); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Rows(e, x, n, y, m, got))
 			for i := range n {
 				for j := range m {
 					var want float64

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestStepTime(t *testing.T) {
@@ -22,9 +23,7 @@ func TestStepTime(t *testing.T) {
 		{row(1, 1) + row(10, 80), 100},
 		{row(1, 4), 2000},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.text), 0o666))
 		j := &job{dir: dir}
 		j.cfg.Train.BatchSize, j.cfg.Train.AccumulateSteps = 4, 2
 		if err := j.outcome([]ablation.Column{{Metric: ablation.StepMS}}); err != nil || j.trial.Values[ablation.StepMS] != c.want {

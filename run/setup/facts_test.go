@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestOtherDataOnARank: lists of another length and in another order are found, and so are files of another size.
@@ -32,10 +33,7 @@ func TestOtherDataOnARank(t *testing.T) {
 func TestOtherDecoderOnARank(t *testing.T) {
 	var all [][]byte
 	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
-		text, err := json.Marshal([]Fact{DecoderFact(d)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(json.Marshal([]Fact{DecoderFact(d)}))(t)
 		all = append(all, text)
 	}
 	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {

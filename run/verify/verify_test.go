@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
 )
@@ -24,9 +25,7 @@ import (
 func put(t testing.TB, dir, name string, b []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, b, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, b, 0o666)))
 }
 
 // summed is a file of tensors with a checksum.
@@ -75,14 +74,8 @@ var writers = map[string]written{
 		for i := range x {
 			x[i] = float32(i * i % 37)
 		}
-		pool, err := search.Memory(x, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := check.Get(search.Memory(x, 3))(t)
+		e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 		defer e.Close()
 		index, err := search.Build(t.Context(), e, pool, search.BuildOptions{Metric: search.L2})
 		if err == nil {
@@ -114,10 +107,7 @@ var writers = map[string]written{
 		b = binary.LittleEndian.AppendUint32(b, crcOf(b))
 		put(t, dir, "ab/abcd.rgb", append(b, pixels...))
 		put(t, dir, "neighbours-00.safetensors", summed(t, nil))
-		npy, err := os.ReadFile("../../data/features/testdata/f4.npy")
-		if err != nil {
-			t.Fatal(err)
-		}
+		npy := check.Get(os.ReadFile("../../data/features/testdata/f4.npy"))(t)
 		put(t, dir, "features-00.npy", npy)
 	}},
 	"run of version 1": {kind: Run, others: []string{"config.toml", "environment.json", "metrics.jsonl", "checkpoints/latest", "expected.json"}, write: func(t testing.TB, dir string) {
@@ -138,10 +128,7 @@ func featureFile(name string, sum bool) (c written) {
 		c.whole, c.others = c.others, nil
 	}
 	c.write = func(t testing.TB, dir string) {
-		b, err := os.ReadFile(filepath.Join("../../data/features/testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(filepath.Join("../../data/features/testdata", name)))(t)
 		put(t, dir, name, b)
 	}
 	return c
@@ -149,18 +136,14 @@ func featureFile(name string, sum bool) (c written) {
 
 func copied(t testing.TB, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // TestWhole: of every kind each file is listed, whole where it has a checksum.
 func TestWhole(t *testing.T) {
 	for name, c := range writers {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		c.write(t, dir)
 		path := filepath.Join(dir, c.file)
 		r, err := Path(t.Context(), path, true)
@@ -197,14 +180,9 @@ func TestDamaged(t *testing.T) {
 		for _, file := range c.whole {
 			for _, how := range []string{"first", "middle", "last", "cut", "longer"} {
 				dir := filepath.Join(t.TempDir(), "x")
-				if err := os.Mkdir(dir, 0o777); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Mkdir(dir, 0o777))
 				c.write(t, dir)
-				b, err := os.ReadFile(filepath.Join(dir, file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := check.Get(os.ReadFile(filepath.Join(dir, file)))(t)
 				middle := len(b) / 3
 				archive := strings.HasSuffix(file, ".npz") || strings.HasSuffix(file, ".pt")
 				if archive {
@@ -242,15 +220,9 @@ func TestDamaged(t *testing.T) {
 // inMember returns the place of a byte of what an archive holds.
 func inMember(t testing.TB, b []byte) int {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := check.Get(zip.NewReader(bytes.NewReader(b), int64(len(b))))(t)
 	m := z.File[len(z.File)/2]
-	at, err := m.DataOffset()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := check.Get(m.DataOffset())(t)
 	return int(at) + int(m.CompressedSize64)/2
 }
 
@@ -265,9 +237,7 @@ func TestForms(t *testing.T) {
 		{"split of version 1", gallery.ImagesFile, "{}\n{", "line 2"},
 	} {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		writers[c.of].write(t, dir)
 		put(t, dir, c.file, []byte(c.text))
 		r, err := Path(t.Context(), filepath.Join(dir, writers[c.of].file), true)
@@ -281,13 +251,9 @@ func TestForms(t *testing.T) {
 func TestGone(t *testing.T) {
 	for of, file := range map[string]string{"shards": gallery.ManifestFile, "shards ": "texts-00001.safetensors", "split": gallery.ImagesFile} {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		writers[strings.TrimSpace(of)].write(t, dir)
-		if err := os.Remove(filepath.Join(dir, file)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, file)))
 		r, err := Path(t.Context(), dir, true)
 		if err != nil || r.Kind != Gallery || r.Damaged == 0 || !strings.Contains(r.Err().Error(), file) {
 			t.Errorf("%s: %+v, %v", file, r, err)

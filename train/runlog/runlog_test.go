@@ -15,16 +15,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func newLR(t *testing.T, peak float64, c Settings, s Span) LR {
 	t.Helper()
-	lr, err := NewLR(peak, c, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lr := check.Get(NewLR(peak, c, s))(t)
 	return lr
 }
 
