@@ -98,10 +98,7 @@ func TestADCL(t *testing.T) {
 			c, tau := cfg.Model.Head.Dim, cfg.Objective.ADCL.Temperature
 			for _, filled := range []int{5, 0} {
 				r := forward(t, m, b, Control{UseQueue: filled > 0})
-				parts := map[string]float64{}
-				for _, p := range r.Parts {
-					parts[p.Name] = p.Value
-				}
+				parts := partsOf(r)
 				keys := check.Get(m.Features())(t)
 				own := [2][][]float64{unitRows(slices.Clone(keys.Image), c), unitRows(slices.Clone(keys.Text), c)}
 				var online [2][][]float64

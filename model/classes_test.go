@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyClasses is the classifier in tools/goldens/classification.py.
@@ -36,44 +36,21 @@ func TestGoldenClasses(t *testing.T) {
 		"cutmix": tinyClasses(t, "objective.classes.cutmix=1", "objective.classes.smoothing=0", "model.image.pool=mean", "run.seed=3"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := check.Get(safetensors.Open("testdata/classes_" + name + ".safetensors"))(t)
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
+			g := openGolden(t, "classes_"+name)
 			m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			x := batch.New(4, m.Columns()...)
-			copy(x.Floats(batch.Images), g.floats("input/images"))
-			copy(x.Ints(batch.Labels), g.ints("input/labels"))
-			res := stepOf(t, m, &feed.Step{Batch: x})
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
-				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
-			}
+			g.giveAll(m)
+			x := g.fill(batch.New(4, m.Columns()...))
+			g.value("loss", stepOf(t, m, &feed.Step{Batch: x}).Loss)
 			if !slices.Equal(x.Floats(batch.Images), g.floats("input/images")) {
 				t.Error("the images of the batch were changed")
 			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-			}
-			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
-				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
-			}
+			g.gradients(m)
 			want := g.floats("expect/logits")
 			for _, n := range []int{4, 3} { // of any number of images
 				part := batch.New(n, m.Classifier().Columns()...)
 				copy(part.Floats(batch.Images), x.Floats(batch.Images))
 				got := check.Get(m.Classifier().Logits(t.Context(), part))(t)
-				if rel, err := relative(got, want[:n*len(fiveClasses)]); err != nil || !(rel <= 1e-5) {
-					t.Errorf("logits of %d images differ by %.1e (%v)", n, rel, err)
-				}
+				near(t, fmt.Sprintf("logits of %d images", n), got, want[:n*len(fiveClasses)], 1e-5)
 			}
 		})
 	}

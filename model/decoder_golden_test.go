@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
 	"github.com/geoalign/geoalign/tasks/vqa"
@@ -39,26 +38,9 @@ func newDecoderModel(t testing.TB, cfg config.Config) *Trainer {
 // loadDecoder returns a model with a golden's weights and twins, and its batch.
 func loadDecoder(t testing.TB, mode string) (*Trainer, *batch.Batch, golden) {
 	t.Helper()
-	f := check.Get(safetensors.Open("testdata/decoder_" + mode + ".safetensors"))(t)
-	t.Cleanup(func() { f.Close() })
-	g := golden{t, f}
-	m := newDecoderModel(t, tinyDecoder(mode))
-	for _, q := range m.params.List() {
-		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Momentum {
-			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-		}
-	}
-	b := batch.New(4, m.Columns()...)
-	for _, c := range b.Columns() {
-		switch {
-		case c.Name == batch.IDs:
-		case c.Type == batch.Int32:
-			copy(b.Ints(c.Name), g.ints("input/"+c.Name))
-		default:
-			copy(b.Floats(c.Name), g.floats("input/"+c.Name))
-		}
-	}
+	g, m := openGolden(t, "decoder_"+mode), newDecoderModel(t, tinyDecoder(mode))
+	g.give(m)
+	b := g.fill(batch.New(4, m.Columns()...))
 	return m, b, g
 }
 
@@ -69,7 +51,7 @@ func TestGoldenDecoder(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadDecoder(t, mode)
 			stepOf(t, m, &feed.Step{Batch: b})
-			compareStep(t, m, g)
+			g.step(m)
 		})
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // onePair is row i of the images and texts of a golden, as a batch.
@@ -40,22 +39,16 @@ func explainedAs(t *testing.T, what string, got []float64, want []float32) {
 	}
 }
 
-func openGolden(t *testing.T, path string) golden {
-	f := check.Get(safetensors.Open(path))(t)
-	t.Cleanup(func() { f.Close() })
-	return golden{t, f}
-}
-
 // TestGoldenExplain compares Grad-CAM of whole scores and of single class tokens and spheres, at every
 // block of both towers, with an independent PyTorch model of the same weights.
 func TestGoldenExplain(t *testing.T) {
 	for mode, topology := range map[string]string{"multi": "Multi(2,4)", "oblique": "Ob(4,2)", "sphere": "sphere", "euclid": "euclid"} {
 		t.Run(mode, func(t *testing.T) {
-			m, g := buildCLIP(t, tinyCLIP(topology)), openGolden(t, "testdata/clip_"+mode+".safetensors")
+			m, g := buildCLIP(t, tinyCLIP(topology)), openGolden(t, "clip_"+mode)
 			for _, q := range m.params.List() {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
 			}
-			want := openGolden(t, "testdata/explain_"+mode+".safetensors")
+			want := openGolden(t, "explain_"+mode)
 			checked := 0
 			for _, info := range want.f.Tensors() {
 				var row, group, layer int
@@ -99,7 +92,7 @@ func TestGoldenExplain(t *testing.T) {
 // layer and the gradient of the match head to it, with an independent PyTorch model.
 func TestGoldenExplainMatch(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	want := openGolden(t, "testdata/explain_albef.safetensors")
+	want := openGolden(t, "explain_albef")
 	for row := range 3 {
 		b := onePair(m, g, row)
 		for layer := range 2 {

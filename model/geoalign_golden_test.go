@@ -6,7 +6,6 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
@@ -81,15 +80,13 @@ type geoalignStep struct {
 func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) geoalignStep {
 	k := geoalignCases[name]
 	_, b, base := loadGolden(t, k.positives)
-	f := check.Get(safetensors.Open("testdata/geoalign_" + name + ".safetensors"))(t)
-	t.Cleanup(func() { f.Close() })
 	cfg := tinyConfig()
 	cfg.Objective.ITC.Positives = k.positives
 	for _, f := range append([]func(c *config.Config){k.change}, change...) {
 		f(&cfg)
 	}
 	m := build(t, cfg, "", 2)
-	s := geoalignStep{m: m, b: b, golden: golden{t, f}, base: base}
+	s := geoalignStep{m: m, b: b, golden: openGolden(t, "geoalign_"+name), base: base}
 	for _, q := range m.params.List() {
 		s.set(m.params.Value(q), "param/"+q.Name)
 		if q.Momentum {
@@ -115,14 +112,10 @@ func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) g
 func (s geoalignStep) set(dst []float32, name string) {
 	s.t.Helper()
 	from := s.base
-	if _, ok := s.f.Lookup(name); ok {
+	if s.has(name) {
 		from = s.golden
 	}
-	v := from.floats(name)
-	if len(v) != len(dst) {
-		s.t.Fatalf("%s: the golden has %d values, the model %d", name, len(v), len(dst))
-	}
-	copy(dst, v)
+	from.set(dst, name)
 }
 
 func (s geoalignStep) setGraphs() {
@@ -168,15 +161,13 @@ func TestGeoalignGoldenStep(t *testing.T) {
 				}
 			}
 			s.run(0.4)
-			compareStep(t, s.m, s.golden)
+			s.step(s.m)
 			for _, f := range []struct {
 				name string
 				node *gorgonia.Node
 			}{{"image_m", s.m.step.keys.image}, {"text_m", s.m.step.keys.text}} {
 				v := check.Get(s.m.step.machine.Value(f.node))(t)
-				if rel, err := relative(v.F32, s.floats("expect/"+f.name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s differs by %.1e of its largest element (%v)", f.name, rel, err)
-				}
+				near(t, f.name, v.F32, s.floats("expect/"+f.name), 1e-5)
 			}
 		})
 	}

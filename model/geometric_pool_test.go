@@ -15,7 +15,6 @@ import (
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -81,39 +80,19 @@ func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Trainer, Bat
 // an independent PyTorch implementation: losses to 1e-5, every gradient by name to 1e-4 of its
 // largest element, in one chunk and in several.
 func TestGoldenGeometricPool(t *testing.T) {
-	file := check.Get(safetensors.Open("testdata/heads_gera.safetensors"))(t)
-	t.Cleanup(func() { file.Close() })
-	g := golden{t, file}
+	g := openGolden(t, "heads_gera")
 	for _, chunk := range []int{0, 4, 8} {
 		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
 			cfg := geraHeads()
 			cfg.Objective.Geometric.Chunk = chunk
 			h := newTrainer(t, cfg, Options{Engine: newEngine(t), ImagePool: memoryPool{6, g.floats("input/image_pool")}, TextPool: memoryPool{4, g.floats("input/text_pool")}})
-			for _, q := range h.params.List() {
-				copy(h.params.Value(q), g.floats("param/"+q.Name))
-			}
-			res, err := h.Forward(Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids"),
-				ImageNeighbours: g.ints("input/image_near"), TextNeighbours: g.ints("input/text_near")}, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			g.give(h)
+			res := forward(t, h, g.batch(h), Control{})
 			noneOnHost(t, h.step.machine)
-			got := map[string]float64{"loss": res.Loss}
-			for _, p := range res.Parts {
-				got[p.Name] = p.Value
+			if got := partsOf(res); len(got) != 3 {
+				t.Errorf("parts %v, want itc_in_batch, geometric_image and geometric_text", got)
 			}
-			for _, name := range []string{"loss", "itc_in_batch", "geometric_image", "geometric_text"} {
-				want := float64(g.floats("expect/" + name)[0])
-				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-5*want) {
-					t.Errorf("%s: got %v, PyTorch %v", name, v, want)
-				}
-			}
-			for _, q := range h.params.List() {
-				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
+			g.result(h, res)
 		})
 	}
 }
@@ -164,9 +143,7 @@ func TestGeometricPoolChunks(t *testing.T) {
 		if want == nil {
 			want = slices.Clone(h.params.Grads())
 		}
-		if rel, err := relative(h.params.Grads(), want); err != nil || rel > 1e-5 {
-			t.Errorf("chunk %d: gradients differ by %v of the largest (%v)", chunk, rel, err)
-		}
+		near(t, fmt.Sprintf("chunk %d: gradients", chunk), h.params.Grads(), want, 1e-5)
 	}
 }
 
@@ -319,10 +296,7 @@ func TestGeometricPoolMasks(t *testing.T) {
 	f.ImageNeighbours = near()
 	f.TextNeighbours = f.ImageNeighbours
 	r := forward(t, h, f, Control{Step: 2})
-	value := map[string]float64{}
-	for _, p := range r.Parts {
-		value[p.Name] = p.Value
-	}
+	value := partsOf(r)
 	if a, b := value["geometric_image"], value["geometric_text"]; a == b || a == 0 {
 		t.Errorf("one head over one pool gives %v and %v", a, b)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyHeads is the model of tools/goldens/heads.py.
@@ -57,44 +56,21 @@ func TestGoldenHeads(t *testing.T) {
 		},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			file := check.Get(safetensors.Open("testdata/heads_" + mode + ".safetensors"))(t)
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			cfg := tinyHeads()
+			g, cfg := openGolden(t, "heads_"+mode), tinyHeads()
 			change(&cfg)
 			h := buildHeads(t, cfg)
-			for _, q := range h.params.List() {
-				copy(h.params.Value(q), g.floats("param/"+q.Name))
-			}
-			f := Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids")}
+			g.giveAll(h)
+			f := g.batch(h)
 			res := forward(t, h, f, Control{})
 			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" {
 				t.Fatalf("parts %v, want itc_in_batch alone", res.Parts)
 			}
-			for name, got := range map[string]float64{"loss": res.Loss, "itc_in_batch": res.Parts[0].Value} {
-				want := float64(g.floats("expect/" + name)[0])
-				if !(math.Abs(got-want) <= 1e-5*want) {
-					t.Errorf("%s: got %v, PyTorch %v", name, got, want)
-				}
-			}
+			g.result(h, res)
 			if n, want := len(h.params.List()), map[string]int{"pair": 9, "id": 9, "deep": 29}[mode]; n != want {
 				t.Errorf("%d parameters, want %d", n, want)
 			}
-			for _, q := range h.params.List() {
-				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
-			for name, encode := range map[string]func() ([]float32, error){
-				"image": func() ([]float32, error) { return h.EncodeFeatures(h.Image(), f.ImageFeatures, 5) },
-				"text":  func() ([]float32, error) { return h.EncodeFeatures(h.Text(), f.TextFeatures, 5) },
-			} {
-				got := check.Get(encode())(t)
-				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
-				}
-			}
+			g.near("image features", check.Get(h.EncodeFeatures(h.Image(), f.ImageFeatures, 5))(t), "expect/image", 1e-5)
+			g.near("text features", check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures, 5))(t), "expect/text", 1e-5)
 		})
 	}
 }

@@ -105,7 +105,7 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 // TestJudgedMapsOfTwoPictures: a statement that passes the layers of one picture alone has the maps of a model of that
 // picture, and none of the other one.
 func TestJudgedMapsOfTwoPictures(t *testing.T) {
-	g := openGolden(t, "testdata/nlvr.safetensors")
+	g := openGolden(t, "nlvr")
 	for picture := range 2 {
 		both, one := build(t, tinyNLVR(), "builtin", 2), build(t, entailmentConfig(), "builtin", 2)
 		for _, q := range both.params.List() {

@@ -28,7 +28,7 @@ var goldenBoxes = []data.Rect{{W: 50, H: 37}, {X: 3.7, Y: 2.2, W: 20.5, H: 12.9}
 // independent PyTorch model of the same weights.
 func TestGoldenHeatMaps(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	want := openGolden(t, "testdata/heatmaps.safetensors")
+	want := openGolden(t, "heatmaps")
 	for _, of := range []HeatOf{{true, 0}, {true, 1}, {false, 0}, {false, 1}} {
 		name := fmt.Sprintf("%s/%d", map[bool]string{true: "itm", false: "itc"}[of.Match], of.Layer)
 		for _, rows := range []int{4, 1, 4} {
@@ -58,7 +58,7 @@ func TestGoldenHeatMaps(t *testing.T) {
 func TestHeatMapsOfPairs(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	maps := check.Get(m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0}))(t)
-	want := openGolden(t, "testdata/explain_albef.safetensors")
+	want := openGolden(t, "explain_albef")
 	for row := range 3 {
 		words := want.floats(fmt.Sprintf("%d/match/0", row)) // (L, T)
 		const l, tokens, p = 6, 5, 4

@@ -119,6 +119,15 @@ func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	return r
 }
 
+// partsOf are the values of a step by name.
+func partsOf(r *Result) map[string]float64 {
+	values := map[string]float64{}
+	for _, p := range r.Parts {
+		values[p.Name] = p.Value
+	}
+	return values
+}
+
 // stepOf computes losses and gradients of a micro-batch.
 func stepOf(t testing.TB, m *Trainer, s *feed.Step) *Result {
 	t.Helper()

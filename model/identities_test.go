@@ -133,10 +133,7 @@ func TestIdentityLosses(t *testing.T) {
 			v[i] /= 8
 		}
 		res := forward(t, m, b, Control{})
-		got := map[string]float64{}
-		for _, p := range res.Parts {
-			got[p.Name] = p.Value
-		}
+		got := partsOf(res)
 		_, f := check.Get2(m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
 		triplet, softmax, anchors := naiveIdentityLosses(f[:6*m.Dim()], b.IDs, c.ITC.Score == "l2", w, v, c)
 		for part, want := range map[string]float64{"triplet": triplet, "softmax": softmax, "triplet_anchors": anchors} {

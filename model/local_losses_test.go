@@ -105,10 +105,7 @@ func TestLocalLossesWithoutWords(t *testing.T) {
 		b.Lengths[i] = 2
 	}
 	res := forward(t, m, b, Control{})
-	parts := map[string]float64{}
-	for _, p := range res.Parts {
-		parts[p.Name] = p.Value
-	}
+	parts := partsOf(res)
 	if want := 2 * math.Log(5); !(math.Abs(parts["word_patch"]-want) <= 1e-5) || parts["token_image"] != 0 || !finite(parts["text_swap"]) {
 		t.Errorf("parts %v, want the chance of %v of word_patch and no token_image", parts, want)
 	}

@@ -72,10 +72,7 @@ func TestRelabellingByInference(t *testing.T) {
 		b := randomBatch(m, seed)
 		const uniform = .25
 		res := forward(t, m, b, Control{Uniform: uniform})
-		got := map[string]float64{}
-		for _, p := range res.Parts {
-			got[p.Name] = p.Value
-		}
+		got := partsOf(res)
 		_, image := encodeImages(t, m, b.Images, n)
 		_, text := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 		match := matches(t, judge, b, n)

@@ -2,13 +2,11 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyPictures is the tiny model with two pictures of a text, and no loss.
@@ -37,33 +35,16 @@ func tinyAssignment() config.Config {
 func TestGoldenPictures(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"nlvr": tinyNLVR(), "assignment": tinyAssignment()} {
 		t.Run(name, func(t *testing.T) {
-			f := check.Get(safetensors.Open("testdata/" + name + ".safetensors"))(t)
-			t.Cleanup(func() { f.Close() })
-			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Momentum {
-					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-				}
-			}
-			for _, x := range f.Tensors() {
-				if n, ok := strings.CutPrefix(x.Name, "param/"); ok {
-					if _, known := m.params.Get(n); !known {
-						t.Errorf("the model has no %s", n)
-					}
-				}
-			}
-			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: iota32(0, cfg.Train.BatchSize, 1)}
-			if name == "nlvr" {
-				b.Second, b.Labels = g.floats("input/second"), g.ints("input/labels")
-			}
+			g, m := openGolden(t, name), build(t, cfg, "builtin", 2)
+			g.giveAll(m)
+			b := g.batch(m)
 			check.Get(m.load(b, Control{Alpha: 0.4}))(t)
 			if name == "assignment" {
 				copy(m.floats("noise of other pictures"), g.floats("input/noise"))
 				copy(m.ints("assignments"), g.ints("input/answers"))
 			}
 			check.OK(t, m.step.machine.RunAll())
-			compareStep(t, m, g)
+			g.step(m)
 			if name == "nlvr" {
 				compareJudged(t, m, b, g.floats("output/logits"))
 			}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -142,9 +143,7 @@ func TestRankSharesPrefixes(t *testing.T) {
 	for i := range b.Rows() {
 		size := m.text.Len() * m.text.Width()
 		plain.rank(t, states[i*size:][:size], b.Ints(batch.Lengths)[i], want)
-		if rel, err := relative(got[i*len(want):][:len(want)], want); err != nil || rel > 1e-5 {
-			t.Errorf("question %d: scores differ by %.1e of the largest (%v)", i, rel, err)
-		}
+		near(t, fmt.Sprintf("question %d: scores", i), got[i*len(want):][:len(want)], want, 1e-5)
 	}
 
 	// The candidates with the likeliest first words alone.

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyPairs is the model of pairs in tools/goldens/simcse.py, without dropout.
@@ -29,45 +27,11 @@ func TestGoldenPairs(t *testing.T) {
 		"pairs_joint_scores": tinyPairs(t, "stsb", "objective.sentence_pairs.encoding=joint"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := check.Get(safetensors.Open("testdata/" + name + ".safetensors"))(t)
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			m := build(t, cfg, "builtin", 2)
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			x := batch.New(4, m.Columns()...)
-			fill := func(name, from string) {
-				if v := x.Ints(name); v != nil {
-					copy(v, g.ints("input/"+from))
-				}
-			}
-			fill(batch.Tokens, "tokens")
-			fill(batch.Lengths, "lengths")
-			fill(batch.SecondTokens, "tokens2")
-			fill(batch.SecondLengths, "lengths2")
-			fill(batch.Segments, "segments")
-			fill(batch.Labels, "labels")
-			if v := x.Floats(batch.Scores); v != nil {
-				copy(v, g.floats("input/scores"))
-			}
-			res := stepOf(t, m, &feed.Step{Batch: x})
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
-				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
-			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-			}
-			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
-				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
-			}
+			g, m := openGolden(t, name), build(t, cfg, "builtin", 2)
+			g.giveAll(m)
+			x := g.fill(batch.New(4, m.Columns()...))
+			g.value("loss", stepOf(t, m, &feed.Step{Batch: x}).Loss)
+			g.gradients(m)
 			want := g.floats("expect/outputs")
 			for _, n := range []int{4, 2} { // of any number of pairs
 				part := batch.New(n, m.Classifier().Columns()...)

@@ -32,10 +32,7 @@ func TestSigLIP(t *testing.T) {
 					ids = b.IDs
 				}
 				want := func(scale, bias float64) float64 { return naiveSigLIP(x, y, ids, scale, bias) }
-				parts := map[string]float64{}
-				for _, p := range r.Parts {
-					parts[p.Name] = p.Value
-				}
+				parts := partsOf(r)
 				if loss := want(4, -3); !(math.Abs(parts["siglip"]-loss) <= 1e-5*loss) {
 					t.Errorf("loss %v, want %v", parts["siglip"], loss)
 				}

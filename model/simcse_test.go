@@ -139,10 +139,7 @@ func TestSimCSE(t *testing.T) {
 			m := build(t, cfg, "builtin", 2)
 			b, c := sentenceBatch(5), cfg.Objective.SimCSE
 			res := forward(t, m, b, Control{})
-			got := map[string]float64{}
-			for _, p := range res.Parts {
-				got[p.Name] = p.Value
-			}
+			got := partsOf(res)
 			z := func(ids, lengths []int32) []float64 {
 				x := classesOf(t, m, ids, lengths)
 				switch c.Head {
