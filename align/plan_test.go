@@ -17,8 +17,7 @@ func TestPlanKL(t *testing.T) {
 	want := masses(target)
 	s := widen(gauss(2, n, m).Data)
 	at := func() *Plan {
-		p := check.Get(NewPlan(e, append([]float64(nil), s...), n, m, tight))(t)
-		return p
+		return check.Get(NewPlan(e, append([]float64(nil), s...), n, m, tight))(t)
 	}
 	kl, grad := check.Get2(PlanKL(at(), want))(t)
 	var direct float64

@@ -16,8 +16,7 @@ func onDevice(t *testing.T) config.Config {
 	before := peakSide
 	peakSide = 128
 	t.Cleanup(func() { peakSide = before })
-	cfg := check.Get(config.Load(tiny, []string{"compute.device=cuda"}))(t)
-	return cfg
+	return check.Get(config.Load(tiny, []string{"compute.device=cuda"}))(t)
 }
 
 // TestCUDAMeasure: a step on the device has all its ops there, each with a time, and memory.

@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -69,9 +68,7 @@ func TestFeaturesCostLess(t *testing.T) {
 func TestInferenceErrors(t *testing.T) {
 	cfg := check.Get(config.Load(tiny, systems["moco"]))(t)
 	_, err := MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{1}, Sides: []string{TextSide}})
-	if err == nil || !strings.Contains(err.Error(), `no such side (got "texts"): choose images`) {
-		t.Errorf("got %v", err)
-	}
+	check.Error(t, err, `no such side (got "texts"): choose images`)
 }
 
 // TestCaptionLength: captions are of every length from a fifth of the most to the most, about as often.

@@ -25,8 +25,7 @@ func goldenClasses(t *testing.T, file string, blocks int) {
 	f := check.Get(safetensors.Open(file))(t)
 	defer f.Close()
 	want := func(name string) []float32 {
-		v := check.Get(f.Float32(name))(t)
-		return v
+		return check.Get(f.Float32(name))(t)
 	}
 	ints := func(name string) (out []int32) {
 		v := check.Get(f.Int64(name))(t)

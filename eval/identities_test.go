@@ -134,10 +134,8 @@ func TestIdentitiesRules(t *testing.T) {
 	if all.R1 > 0 || all.Unmatched != 1 {
 		t.Errorf("equal scores give R@1 %g, want 0; %d unmatched, want 1", all.R1, all.Unmatched)
 	}
-	if _, err := MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0},
-		7)); err == nil || !strings.Contains(err.Error(), "NaN") {
-		t.Errorf("NaN gives error %v", err)
-	}
+	check.Fails(MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0},
+		7)))(t, "NaN")
 }
 
 // TestChanceAP compares the expectation with the mean over all orders of four candidates.

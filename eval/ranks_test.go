@@ -24,8 +24,7 @@ func gallery(t testing.TB, images, texts []int) *Correspondence {
 		owner[j] = of[id][0]
 		of[id] = append(of[id][1:], owner[j])
 	}
-	c := check.Get(NewCorrespondence(images, owner))(t)
-	return c
+	return check.Get(NewCorrespondence(images, owner))(t)
 }
 
 // random is a gallery with what it was made from.
@@ -237,9 +236,7 @@ func TestRankerProtocol(t *testing.T) {
 	r := NewRanker(c, 0)
 	check := func(err error, want string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	check(r.Count(0, row), "seen 0 of 2 images")
 	check(r.Positives(0, row[:1]), "does not fit")

@@ -185,9 +185,7 @@ func TestFoldErrors(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	_, _, err := foldMetrics(c, 3, 1, Matrix([]float32{1, 0, 0, 0, 1, 0, 0, 0, nan}, 3))
-	if err == nil || !strings.Contains(err.Error(), "fold 2") {
-		t.Errorf("error %v", err)
-	}
+	check.Error(t, err, "fold 2")
 }
 
 // A single fold is the whole gallery.

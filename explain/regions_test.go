@@ -15,8 +15,7 @@ func TestRegions(t *testing.T) {
 	values := []float64{0.1, 2}
 	draw := func(img image.Image, boxes []Box, n int, values []float64) *image.RGBA {
 		t.Helper()
-		m := check.Get(Regions(img, boxes, n, values))(t)
-		return m
+		return check.Get(Regions(img, boxes, n, values))(t)
 	}
 	m := draw(plain(400, 600), boxes, 2, values)
 	if m.Rect.Dx() != 400 || m.Rect.Dy() != 600 {

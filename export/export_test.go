@@ -24,8 +24,7 @@ import (
 func written(t *testing.T, x *exporttest.Tiny, o export.Options) export.Written {
 	t.Helper()
 	o.Out = filepath.Join(t.TempDir(), "out")
-	w := check.Get(export.Write(x.Model, o))(t)
-	return w
+	return check.Get(export.Write(x.Model, o))(t)
 }
 
 // numbers reads a parameter.

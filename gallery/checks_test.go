@@ -51,8 +51,7 @@ func kept(t testing.TB, path string, b []byte) {
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	b := check.Get(os.ReadFile(path))(t)
-	return b
+	return check.Get(os.ReadFile(path))(t)
 }
 
 // TestDamageIsFound: a byte that changed anywhere in a gallery, with its time set back, is an error that names the file
@@ -188,9 +187,7 @@ func TestDamageBehind(t *testing.T) {
 	b := readFile(t, path)
 	b[len(b)-2] ^= 1
 	kept(t, path, b)
-	if err := look(); err == nil || !strings.Contains(err.Error(), path+" was damaged or changed") {
-		t.Error(err)
-	}
+	check.Error(t, look(), path+" was damaged or changed")
 }
 
 // TestKnownGallery: what was read once is known by its stamps, to another process too, and a copy elsewhere is read.

@@ -209,8 +209,7 @@ const examples = 2
 
 func floats(t *testing.T, e *safetensors.File, name string) []float32 {
 	t.Helper()
-	x := check.Get(e.Float32(name))(t)
-	return x
+	return check.Get(e.Float32(name))(t)
 }
 
 func ints(t *testing.T, e *safetensors.File, name string) []int32 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
@@ -16,12 +15,11 @@ import (
 // tinyClasses is the classifier in tools/goldens/classification.py.
 func tinyClasses(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg := check.Get(config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=classes", "model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
 		"model.head.dim=16", "momentum.enabled=false", "queue.size=0", "train.batch_size=4",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.classes.weight=1",
 	}, sets...)))(t)
-	return cfg
 }
 
 // fiveClasses are their names.
@@ -78,7 +76,5 @@ func TestClassesOfTowers(t *testing.T) {
 	if columns, err := Columns(cfg); err != nil || !slices.ContainsFunc(columns, func(c batch.Column) bool { return c.Name == batch.Labels }) {
 		t.Errorf("columns %v, %v", columns, err)
 	}
-	if _, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab}); err == nil || !strings.Contains(err.Error(), "want at least 2 classes (got 0)") {
-		t.Error(err)
-	}
+	check.Fails(New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab}))(t, "want at least 2 classes (got 0)")
 }

@@ -4,11 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
@@ -32,8 +32,7 @@ func tinyCLIP(topology string) config.Config {
 
 func buildCLIP(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m := modelOn(t, cfg, newEngine(t))
-	return m
+	return modelOn(t, cfg, newEngine(t))
 }
 
 // randomPairs is a batch of noise and texts of at least two tokens.
@@ -252,9 +251,7 @@ func TestCLIPErrors(t *testing.T) {
 	} {
 		cfg := tinyCLIP("sphere")
 		change(&cfg)
-		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(newModel(cfg, engine))(t, want)
 	}
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.Positives = "id"
@@ -268,9 +265,7 @@ func TestCLIPErrors(t *testing.T) {
 	} {
 		b := good
 		change(&b)
-		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(m.Forward(b, Control{}))(t, want)
 	}
 	if _, _, err := m.EncodeImages(good.Images, 4); err == nil {
 		t.Error("images of another number: no error")

@@ -31,8 +31,7 @@ func tinyDecoder(mode string) config.Config {
 // newDecoderModel returns the model of a tinyDecoder.
 func newDecoderModel(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
-	return m
+	return newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
 }
 
 // loadDecoder returns a model with a golden's weights and twins, and its batch.

@@ -107,14 +107,10 @@ func TestGenerateRefuses(t *testing.T) {
 		"at least 5 tokens of at most 5 leave no place for the last":  {MinTokens: 5, MaxTokens: 5},
 		"beams must be from 1 to half of the vocabulary, 20 (got -1)": {Beams: -1},
 	} {
-		if _, err := m.Writer().Generate(t.Context(), b, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		check.Fails(m.Writer().Generate(t.Context(), b, o))(t, want)
 	}
 	m.o.EndID = -1
-	if _, err := m.Writer().Generate(t.Context(), b, GenerateOptions{}); err == nil || !strings.Contains(err.Error(), "use a vocabulary with [CLS] and [SEP]") {
-		t.Errorf("without a token that ends a text: %v", err)
-	}
+	check.Fails(m.Writer().Generate(t.Context(), b, GenerateOptions{}))(t, "use a vocabulary with [CLS] and [SEP]")
 }
 
 // TestDecoderOfOpenedModel: a model that is opened from its parameters reads the decoder's, and no others for captions.

@@ -113,8 +113,7 @@ func TestHeadsReadFilledRowsAlone(t *testing.T) {
 	m := build(t, headsConfig(combinedConfig()), "builtin", 2)
 	b := randomBatch(m, 2)
 	loss := func() float64 {
-		r := forward(t, m, b, Control{Alpha: 0.2, UseQueue: true})
-		return r.Loss
+		return forward(t, m, b, Control{Alpha: 0.2, UseQueue: true}).Loss
 	}
 	loss()
 	check.OK(t, m.After())

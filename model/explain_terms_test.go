@@ -190,8 +190,7 @@ func TestExplainHosts(t *testing.T) {
 			t.Errorf("%s: default blocks %v", name, at)
 		}
 		explained := func(at Blocks) *Explained {
-			e := check.Get(m.Explainer().Pair(t.Context(), b, at))(t)
-			return e
+			return check.Get(m.Explainer().Pair(t.Context(), b, at))(t)
 		}
 		image, text := hostFeatures(t, m, b)
 		want := 0.0

@@ -139,8 +139,7 @@ func TestExplainGradients(t *testing.T) {
 		l := copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
 		b.Ints(batch.Lengths)[0] = int32(l)
 		score := func() float64 {
-			e := check.Get(m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0}))(t)
-			return e.Score
+			return check.Get(m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0}))(t).Score
 		}
 		for k := range 5 {
 			e := check.Get(m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}}))(t)
@@ -177,8 +176,7 @@ func TestExplainMatchGradients(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	b := onePair(m, g, 0)
 	run := func() *Explained {
-		x := check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1}))(t)
-		return x
+		return check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1}))(t)
 	}
 	c := run().Cross
 	for k := range 6 {
@@ -206,9 +204,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 	wants := func(err error, want string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	_, err := m.Explainer().Pair(t.Context(), b, Blocks{2, 1, 0})
 	wants(err, "no block of the image tower 2: the model has 2")

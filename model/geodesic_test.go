@@ -87,8 +87,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 			m, b := geodesicModel(t, 12, change)
 			alpha := 0.0
 			loss := func() float64 {
-				res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
-				return res.Loss
+				return forward(t, m, b, Control{Alpha: alpha, UseQueue: true}).Loss
 			}
 			moved := 0.0
 			for _, p := range []string{

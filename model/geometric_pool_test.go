@@ -103,8 +103,7 @@ func TestGeometricPoolDifferences(t *testing.T) {
 	cfg.Objective.Geometric.Weight, cfg.Objective.ITC.InBatchWeight = 100, 1e-3
 	h, f := buildGera(t, cfg, newEngine(t))
 	loss := func() float64 {
-		r := forward(t, h, f, Control{Step: 3})
-		return r.Loss
+		return forward(t, h, f, Control{Step: 3}).Loss
 	}
 	loss()
 	grads := slices.Clone(h.params.Grads())
@@ -268,9 +267,7 @@ func TestGeometricPoolErrors(t *testing.T) {
 		"the pool has rows of 4 values, the features of the side 6": {ImagePool: text, TextPool: text},
 	} {
 		o.Engine = newEngine(t)
-		if _, err := New(cfg, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(New(cfg, o))(t, want)
 	}
 	cfg.Objective.Geometric.Modalities = "text"
 	h := newTrainer(t, cfg, Options{Engine: newEngine(t), TextPool: text})

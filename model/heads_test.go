@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -26,8 +25,7 @@ func tinyHeads() config.Config {
 
 func buildHeads(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	h := modelOn(t, cfg, newEngine(t))
-	return h
+	return modelOn(t, cfg, newEngine(t))
 }
 
 // randomFeatures returns a batch of noise.
@@ -82,8 +80,7 @@ func TestHeadsDropout(t *testing.T) {
 	cfg.Model.Heads.Dropout = 0.5
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 1)
 	loss := func(step int) float64 {
-		res := forward(t, h, f, Control{Step: step})
-		return res.Loss
+		return forward(t, h, f, Control{Step: step}).Loss
 	}
 	a, b, again := loss(0), loss(1), loss(0)
 	if a == b || a != again {
@@ -168,9 +165,7 @@ func TestHeadsErrors(t *testing.T) {
 	} {
 		cfg := tinyHeads()
 		change(&cfg)
-		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(newModel(cfg, engine))(t, want)
 	}
 	cfg := tinyHeads()
 	cfg.Objective.ITC.Positives = "id"
@@ -182,13 +177,9 @@ func TestHeadsErrors(t *testing.T) {
 	} {
 		bad := f
 		change(&bad)
-		if _, err := h.Forward(bad, Control{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(h.Forward(bad, Control{}))(t, want)
 	}
-	if _, err := h.EncodeFeatures(h.Image(), f.ImageFeatures, 4); err == nil || !strings.Contains(err.Error(), "image features: got 30 values, want 4 rows of 6") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(h.EncodeFeatures(h.Image(), f.ImageFeatures, 4))(t, "image features: got 30 values, want 4 rows of 6")
 	if _, err := h.EncodeFeatures(h.Text(), nil, 0); err == nil {
 		t.Error("no rows: no error")
 	}

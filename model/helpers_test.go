@@ -17,8 +17,7 @@ func build(t testing.TB, cfg config.Config, backend string, threads int) *Traine
 	e := check.Get(kernel.New(kernel.Options{Backend: backend, Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
-	m := modelOn(t, cfg, e)
-	return m
+	return modelOn(t, cfg, e)
 }
 
 // randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
@@ -101,22 +100,19 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // newTrainer returns a model for training.
 func newTrainer(t testing.TB, cfg config.Config, o Options) *Trainer {
 	t.Helper()
-	m := check.Get(New(cfg, o))(t)
-	return m
+	return check.Get(New(cfg, o))(t)
 }
 
 // modelOn is newModel, which must not fail.
 func modelOn(t testing.TB, cfg config.Config, e *kernel.Engine) *Trainer {
 	t.Helper()
-	m := check.Get(newModel(cfg, e))(t)
-	return m
+	return check.Get(newModel(cfg, e))(t)
 }
 
 // forward computes losses and gradients of a batch.
 func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	t.Helper()
-	r := check.Get(m.Forward(b, c))(t)
-	return r
+	return check.Get(m.Forward(b, c))(t)
 }
 
 // partsOf are the values of a step by name.
@@ -131,8 +127,7 @@ func partsOf(r *Result) map[string]float64 {
 // stepOf computes losses and gradients of a micro-batch.
 func stepOf(t testing.TB, m *Trainer, s *feed.Step) *Result {
 	t.Helper()
-	r := check.Get(m.Step(t.Context(), s))(t)
-	return r
+	return check.Get(m.Step(t.Context(), s))(t)
 }
 
 // encodeImages and encodeTexts return what the encoders of m give for n rows.

@@ -51,6 +51,5 @@ func BenchmarkHosts(b *testing.B) {
 }
 
 func connectedTo(b *testing.B, cfg config.Config, judge *Trainer) *Trainer {
-	m := check.Get(newConnected(cfg, judge.engine, connectorOf(judge)))(b)
-	return m
+	return check.Get(newConnected(cfg, judge.engine, connectorOf(judge)))(b)
 }

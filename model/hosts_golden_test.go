@@ -107,8 +107,7 @@ func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	}
 	x, nx := of(m.Image())
 	y, ny := of(m.Text())
-	scores := check.Get(m.Interaction().Scores(t.Context(), x, nx, y, ny))(t)
-	return scores
+	return check.Get(m.Interaction().Scores(t.Context(), x, nx, y, ny))(t)
 }
 
 // TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and
@@ -160,8 +159,7 @@ func TestHostMetricStart(t *testing.T) {
 			}
 		}
 		loss := func(m *Trainer) float64 {
-			res := stepOf(t, m, &feed.Step{Batch: b})
-			return res.Loss
+			return stepOf(t, m, &feed.Step{Batch: b}).Loss
 		}
 		outputs := func(m *Trainer) (list [][]float32) {
 			if plain.Interaction() != nil {

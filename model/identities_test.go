@@ -13,13 +13,12 @@ import (
 // tinyIdentities is a small configuration of metric learning by identities, with a learned metric.
 func tinyIdentities(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg := check.Get(config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=identities", "model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
 		"model.head.dim=6", "momentum.enabled=false", "queue.size=0", "train.batch_size=6", "data.identities.images=2", "run.seed=3",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.itc.score=gssf", "objective.gssf.form=dense",
 		"objective.triplet.weight=1", "objective.softmax.weight=0.5", "objective.softmax.classes=5",
 	}, sets...)))(t)
-	return cfg
 }
 
 // identitiesBatch is 6 random images of the identities 4, 1, 4, 2, 1 and 4: one of 2 has no positive.

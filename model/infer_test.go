@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -145,8 +144,7 @@ func TestQueueSwitch(t *testing.T) {
 	without := build(t, cfg, "auto", 2)
 	x := randomBatch(with, 1)
 	run := func(m *Trainer, use bool) float64 {
-		res := forward(t, m, x, Control{Alpha: 0.4, UseQueue: use})
-		return res.Loss
+		return forward(t, m, x, Control{Alpha: 0.4, UseQueue: use}).Loss
 	}
 	run(with, true)
 	check.OK(t, with.Enqueue(x.IDs))
@@ -187,9 +185,7 @@ func TestBatchErrors(t *testing.T) {
 	} {
 		b := randomBatch(m, 1)
 		spoil(&b)
-		if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("want an error with %q, got %v", what, err)
-		}
+		check.Fails(m.Step(t.Context(), m.feed(b, Control{})))(t, what)
 	}
 	if _, err := m.Forward(randomBatch(m, 1), Control{}); err != nil {
 		t.Errorf("after the errors: %v", err)
@@ -230,9 +226,7 @@ func TestModelErrors(t *testing.T) {
 	} {
 		cfg := tinyConfig()
 		change(&cfg)
-		if _, err := newModel(cfg, e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		check.Fails(newModel(cfg, e))(t, want)
 	}
 	cfg := tinyConfig()
 	cfg.Objective.ITM.Weight = 0

@@ -229,8 +229,7 @@ func TestHingeWarmup(t *testing.T) {
 			m := buildCLIP(t, cfg)
 			f := m.feed(randomPairs(m, 5), Control{})
 			f.Update, f.PerEpoch = update, c.perEpoch
-			r := stepOf(t, m, f)
-			return r.Loss
+			return stepOf(t, m, f).Loss
 		}
 		all, hardest := c.hinge, c.hinge
 		all.Negatives, hardest.WarmupSteps, hardest.WarmupEpochs = "all", 0, 0
@@ -276,8 +275,7 @@ func TestInteractionGradients(t *testing.T) {
 	m := buildInteraction(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {
-		r := forward(t, m, b, Control{})
-		return r.Loss
+		return forward(t, m, b, Control{}).Loss
 	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attention/output/weight"})
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
@@ -73,8 +72,7 @@ func tinyKLOT() config.Config {
 func buildKLOT(t *testing.T, cfg config.Config, o Options) *Trainer {
 	t.Helper()
 	o.Engine = newEngine(t)
-	m := newTrainer(t, cfg, o)
-	return m
+	return newTrainer(t, cfg, o)
 }
 
 // aligned is a layer over rows, to unit length.
@@ -205,14 +203,10 @@ func TestKLOTErrors(t *testing.T) {
 		o := klotOptions(cfg, 4, 7)
 		o.Engine = newEngine(t)
 		change(&o)
-		if _, err := New(cfg, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		check.Fails(New(cfg, o))(t, want)
 	}
 	o := klotOptions(cfg, 4, 7)
 	m := buildKLOT(t, cfg, o)
 	o.TextPool.(*recorded).fail = errors.New("bad row")
-	if _, err := m.Forward(randomFeatures(cfg, 3), Control{}); err == nil || !strings.Contains(err.Error(), "unpaired texts: row") {
-		t.Errorf("error %v", err)
-	}
+	check.Fails(m.Forward(randomFeatures(cfg, 3), Control{}))(t, "unpaired texts: row")
 }

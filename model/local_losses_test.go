@@ -88,8 +88,7 @@ func TestLocalLossesGradients(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
-			res := forward(t, m, b, Control{})
-			return res.Loss
+			return forward(t, m, b, Control{}).Loss
 		}, []string{"image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/embeddings/word/weight"})
 	}
 }

@@ -178,8 +178,7 @@ func TestLoRAGradients(t *testing.T) {
 		scatter(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res := forward(t, m, b, Control{Alpha: alpha})
-			return res.Loss
+			return forward(t, m, b, Control{Alpha: alpha}).Loss
 		}
 		names := []string{"image/blocks/00/attn/qkv/lora_a", "image/blocks/01/attn/qkv/lora_b", "image/blocks/00/mlp/fc1/lora_a", "image/blocks/01/mlp/fc2/lora_b",
 			"text/layers/00/attention/qkv/lora_b", "text/layers/01/attention/qkv/lora_a", "text/layers/01/ffn/intermediate/lora_b", "text/layers/00/attention/output/lora_a"}

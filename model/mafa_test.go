@@ -29,8 +29,7 @@ func connectorOf(m *Trainer) *Connector {
 // connected builds a model with a connector.
 func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 	t.Helper()
-	m := check.Get(newConnected(cfg, newEngine(t), c))(t)
-	return m
+	return check.Get(newConnected(cfg, newEngine(t), c))(t)
 }
 
 // otherModel is a connector of other widths and depths, with weights large enough that its
@@ -307,9 +306,7 @@ func TestConnectorErrors(t *testing.T) {
 		"of system albef (this one is of system":        with(func(c *Connector) { c.Model.System = "heads" }),
 	} {
 		_, err := newConnected(mafaConfig(), newEngine(t), c)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ConnectorKey) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
+		check.Error(t, err, want, ConnectorKey)
 	}
 	// Without its connector a model evaluates, but does not train.
 	m := modelOn(t, mafaConfig(), newEngine(t))
@@ -317,7 +314,5 @@ func TestConnectorErrors(t *testing.T) {
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), ConnectorKey) {
-		t.Errorf("got error %v", err)
-	}
+	check.Fails(m.Step(t.Context(), m.feed(b, Control{})))(t, ConnectorKey)
 }

@@ -41,8 +41,6 @@ func TestOptionsRefused(t *testing.T) {
 		"Options.Engine is nil": func() error { _, err := Open(tinyConfig(), Options{Vocab: tinyVocab}, nil); return err },
 		"Options.Vocab":         func() error { _, err := New(tinyConfig(), Options{Engine: e}); return err },
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
+		check.Error(t, f(), want)
 	}
 }

@@ -59,8 +59,7 @@ func TestKeptPatches(t *testing.T) {
 			loss := func(m *Trainer, update int) float64 {
 				s := m.feed(randomBatch(m, 1), Control{})
 				s.Update, s.Counter = update, update
-				r := stepOf(t, m, s)
-				return r.Loss
+				return stepOf(t, m, s).Loss
 			}
 			first, second := loss(some, 1), loss(some, 2)
 			if again := loss(some, 1); first != again || first == second || first == loss(all, 1) {

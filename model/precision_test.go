@@ -27,8 +27,7 @@ func TestBF16(t *testing.T) {
 		copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 		copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
 		check.OK(t, tg.run(t.Context()))
-		r := check.Get(tg.read())(t)
-		return r
+		return check.Get(tg.read())(t)
 	}
 	want, got := *run(full), *run(half)
 	if d := math.Abs(got.Loss/want.Loss - 1); !(d < 0.01) || d == 0 {

@@ -175,8 +175,7 @@ func TestResNetCrops(t *testing.T) {
 		crops[i] = b.Images[i%len(b.Images)]
 	}
 	step := func() float64 {
-		r := stepOf(t, m, &feed.Step{Batch: x})
-		return r.Loss
+		return stepOf(t, m, &feed.Step{Batch: x}).Loss
 	}
 	first := step()
 	grads := slices.Clone(m.Params().Grads())

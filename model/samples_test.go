@@ -32,8 +32,7 @@ func boundaryOf(t *testing.T, m *Trainer) []float32 {
 // pass runs a step and no update, and returns the loss.
 func pass(t *testing.T, m *Trainer, b Batch) float64 {
 	t.Helper()
-	r := forward(t, m, b, Control{})
-	return r.Loss
+	return forward(t, m, b, Control{}).Loss
 }
 
 // TestSamples: a step gives the similarities of words to their nearest patches, of texts whose

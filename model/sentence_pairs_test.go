@@ -58,8 +58,7 @@ func TestPairsDropout(t *testing.T) {
 	copy(x.Ints(batch.Lengths), b.Lengths)
 	copy(x.Ints(batch.Labels), []int32{0, 1, 0, 1})
 	loss := func(step int) float64 {
-		res := stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step})
-		return res.Loss
+		return stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step}).Loss
 	}
 	if a, b, again := loss(1), loss(2), loss(1); a == b || a != again {
 		t.Errorf("losses of two steps and of the first again: %v, %v, %v", a, b, again)

@@ -108,8 +108,7 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	f := check.Get(safetensors.Open("testdata/tower_" + name + ".safetensors"))(t)
 	defer f.Close()
 	want := func(name string) []float32 {
-		v := check.Get(f.Float32(name))(t)
-		return v
+		return check.Get(f.Float32(name))(t)
 	}
 	pad := 0
 	if m.Text.Style == encoders.StyleRoBERTa || m.Text.Style == encoders.StyleMPNet {

@@ -127,8 +127,7 @@ func TestTuningGradients(t *testing.T) {
 		spread(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res := forward(t, m, b, Control{Alpha: alpha})
-			return res.Loss
+			return forward(t, m, b, Control{Alpha: alpha}).Loss
 		}
 		names := []string{"image/blocks/00/attn/adapter/down/weight", "image/blocks/01/mlp/adapter/up/bias", "image/blocks/00/attn/adapter/metric", "image/blocks/01/prompts", "image/blocks/00/norm1/ssf_shift",
 			"image/blocks/01/attn/qkv/ssf_scale", "text/layers/00/attention/adapter/up/weight", "text/layers/01/ffn/adapter/down/bias", "text/layers/00/ffn/intermediate/ssf_scale", "text/layers/01/prompts",

@@ -25,8 +25,7 @@ func TestMaskedViews(t *testing.T) {
 		b.Row(i).Set(batch.RegionLengths, int32(4))
 	}
 	loss := func(m *Trainer, counter int) float64 {
-		res := stepOf(t, m, &feed.Step{Batch: b, Counter: counter})
-		return res.Loss
+		return stepOf(t, m, &feed.Step{Batch: b, Counter: counter}).Loss
 	}
 	// The scores of the step, whose batch norm sees the batch: features of evaluation with those statistics.
 	loss(plain, 0)

@@ -17,7 +17,7 @@ import (
 // full after four batches of 4.
 func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 	t.Helper()
-	cfg := check.Get(config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=" + system, "data.views=2", "model.image.size=8", "model.image.patch=4", "model.image.depth=2",
 		"model.image.width=16", "model.image.heads=2", "model.head.dim=6", "model.views.hidden=12",
 		"momentum.enabled=" + map[string]string{"moco": "true", "swav": "false"}[system],
@@ -26,7 +26,6 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 		"objective.swav.prototypes=7", "objective.geodesic.layers=[3]", "objective.geodesic.neighbours=2", "objective.geodesic.period_steps=3",
 		"queue.size=16", "train.batch_size=4", "run.seed=3",
 	}, sets...)))(t)
-	return cfg
 }
 
 // newViewsSystem builds a system of images alone.
@@ -189,8 +188,7 @@ func TestViewsWithoutQueue(t *testing.T) {
 			descend(t, m, step, false)
 		}
 		loss := func(use bool) float64 {
-			r := forward(t, m, viewsBatch(50), Control{UseQueue: use})
-			return r.Loss
+			return forward(t, m, viewsBatch(50), Control{UseQueue: use}).Loss
 		}
 		without, with := loss(false), loss(true)
 		for i := range m.Queue().Image {

@@ -91,8 +91,7 @@ func TestGoldenDistillScores(t *testing.T) {
 		check.OK(t, in.Fill(m, &feed.Step{Batch: seenBatch(rows)}))
 		check.OK(t, m.RunAll())
 		value := func(n *gorgonia.Node) []float32 {
-			a := check.Get(m.Value(n))(t)
-			return a.F32
+			return check.Get(m.Value(n))(t).F32
 		}
 		nearGolden(t, name+" divergence", value(outputs[0]), golden["divergence"].Data)
 		for i, key := range keys {

@@ -13,8 +13,7 @@ import (
 
 func mustRead(t *testing.T, text string) *Curves {
 	t.Helper()
-	c := check.Get(ReadCurves(strings.NewReader(text)))(t)
-	return c
+	return check.Get(ReadCurves(strings.NewReader(text)))(t)
 }
 
 func TestReadCurves(t *testing.T) {

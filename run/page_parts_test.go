@@ -33,12 +33,8 @@ func TestPageParts(t *testing.T) {
 	for name, text := range map[string]string{runlog.SentencesFile: "{", runlog.ClassesFile: "[{}]"} {
 		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	if _, err := readSentences(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it to draw the page without") {
-		t.Error(err)
-	}
-	if _, err := readClasses(dir); err == nil || !strings.Contains(err.Error(), "a task has no table: remove it") {
-		t.Error(err)
-	}
+	check.Fails(readSentences(dir))(t, path, "remove it to draw the page without")
+	check.Fails(readClasses(dir))(t, "a task has no table: remove it")
 }
 
 // TestKeepByMetric: checkpoints are kept by any number of the evaluations, and a number that there is none of is refused.

@@ -83,8 +83,7 @@ func filesOf(t *testing.T, dir string) (list []string) {
 // logOf reads the log of a run.
 func logOf(t *testing.T, dir string) []runlog.Row {
 	t.Helper()
-	rows := check.Get(runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile)))(t)
-	return rows
+	return check.Get(runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile)))(t)
 }
 
 // alikeRows compares logs: within a relative difference, and times not at all.

@@ -102,9 +102,7 @@ func TestWriteRegions(t *testing.T) {
 	if f.Most() != 4 || f.Width() != 8 || f.Len() != set.Len() {
 		t.Errorf("%d images of %d regions with %d features", f.Len(), f.Most(), f.Width())
 	}
-	if err := write(sets[:len(sets)-1]); err == nil || !strings.Contains(err.Error(), "init.image.path: must name") {
-		t.Error(err)
-	}
+	check.Error(t, write(sets[:len(sets)-1]), "init.image.path: must name")
 }
 
 // TestRegionsOfResNet: the grid of a residual network is that of the places of its last layer, whatever model.image.patch says.
@@ -201,8 +199,7 @@ func TestBatchNormsResume(t *testing.T) {
 	read := func(dir string) []float32 {
 		f := check.Get(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 		defer f.Close()
-		x := check.Get(f.Float32(name))(t)
-		return x
+		return check.Get(f.Float32(name))(t)
 	}
 	a, b := read(filepath.Join(whole, "checkpoints", "step-00000002")), read(filepath.Join(whole, "checkpoints", "step-00000004"))
 	for i, got := range read(filepath.Join(mean, "checkpoints", "step-00000004")) {

@@ -26,8 +26,7 @@ import (
 // settings is the configuration of testdata into a folder.
 func settings(t *testing.T, dir string, sets ...string) config.Config {
 	t.Helper()
-	cfg := check.Get(config.Load("testdata/scenes.toml", append([]string{"run.out=" + dir}, sets...)))(t)
-	return cfg
+	return check.Get(config.Load("testdata/scenes.toml", append([]string{"run.out=" + dir}, sets...)))(t)
 }
 
 // recorder keeps what a run tells it.
@@ -68,9 +67,7 @@ func trained(t *testing.T, cfg config.Config, o Options) Result {
 	t.Helper()
 	r := check.Get(New(t.Context(), cfg, o))(t)
 	result := check.Get(r.Train(t.Context()))(t)
-	if _, err := r.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "called before") {
-		t.Errorf("Train again: %v", err)
-	}
+	check.Fails(r.Train(t.Context()))(t, "called before")
 	check.OK(t, r.Close())
 	return result
 }
@@ -143,16 +140,12 @@ func TestInterrupted(t *testing.T) {
 func TestFolderIsFreed(t *testing.T) {
 	dir := t.TempDir()
 	r := check.Get(New(t.Context(), settings(t, dir), Options{}))(t)
-	if _, err := New(t.Context(), settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process writes to "+dir) {
-		t.Errorf("error %v", err)
-	}
+	check.Fails(New(t.Context(), settings(t, dir), Options{}))(t, "another process writes to "+dir)
 	check.OK(t, r.Close())
 	if err := r.Close(); err != nil { // a second time does nothing
 		t.Fatal(err)
 	}
-	if _, err := New(t.Context(), settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}); err == nil || !strings.Contains(err.Error(), "init.checkpoint") {
-		t.Errorf("error %v", err)
-	}
+	check.Fails(New(t.Context(), settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}))(t, "init.checkpoint")
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
 }
 

@@ -20,8 +20,7 @@ import (
 // kindFolder is a folder with a small tokenizer of a kind.
 func kindFolder(t *testing.T, name string) string {
 	t.Helper()
-	path := check.Get(filepath.Abs("../data/tokenizer/testdata/kinds/" + name))(t)
-	return path
+	return check.Get(filepath.Abs("../data/tokenizer/testdata/kinds/" + name))(t)
 }
 
 // withTokenizer are the settings of a tokenizer as its files say.

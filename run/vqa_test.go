@@ -82,9 +82,7 @@ func TestVQA(t *testing.T) {
 	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 16 || bytes.Count(html, []byte("where the model looks")) != bytes.Count(html, []byte("<img"))/2 {
 		t.Errorf("page of %d bytes (%v)", len(html), err)
 	}
-	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
-		t.Errorf("candidates without a word: %v", err)
-	}
+	check.Fails(ask("eval.vqa.candidates=marks.txt"))(t, "has no answer of at least one word")
 	spoilBias(t, r.pairs.Params())
 	for _, way := range []string{"eval.vqa.generate=true", "eval.vqa.candidates=answers.txt"} {
 		var diverged *eval.NonFiniteError

@@ -213,9 +213,7 @@ func TestExactErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are not rows of width 4") {
-		t.Errorf("rows that are not whole: %v", err)
-	}
+	check.Fails(Memory(good, 4))(t, "6 numbers are not rows of width 4")
 	if _, err := Memory(good, 0); err == nil {
 		t.Error("rows of no width")
 	}

@@ -286,9 +286,7 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := reopened(t, filepath.Join(dir, "none"), p); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := reopened(t, dir, p); err == nil || !strings.Contains(err.Error(), "is a folder") {
-		t.Errorf("a folder: %v", err)
-	}
+	check.Fails(reopened(t, dir, p))(t, "is a folder")
 	empty := filepath.Join(dir, "empty")
 	check.OK(t, os.WriteFile(empty, nil, 0o644))
 	if _, err := reopened(t, empty, p); !errors.Is(err, ErrFormat) {
@@ -307,9 +305,7 @@ func TestOpenErrors(t *testing.T) {
 func TestSaveErrors(t *testing.T) {
 	index, _ := built(t, Cosine, 50, 4, BuildOptions{})
 	dir := t.TempDir()
-	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("over a folder: %v", err)
-	}
+	check.Error(t, index.Save(dir), "is not a regular file")
 	if err := index.Save(filepath.Join(dir, "none", "x")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into no folder: %v", err)
 	}

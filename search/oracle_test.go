@@ -26,8 +26,7 @@ func engine(t testing.TB, threads int) *compute.Engine {
 
 func pool(t testing.TB, x []float32, width int) Pool {
 	t.Helper()
-	p := check.Get(Memory(x, width))(t)
-	return p
+	return check.Get(Memory(x, width))(t)
 }
 
 // normal returns n rows of d normal numbers.

@@ -85,9 +85,7 @@ func TestConnectorErrors(t *testing.T) {
 		damaged:   "is damaged: model.safetensors has 40 bytes",
 	} {
 		_, err := trySmall(t, 0, 0, mafaSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.ConnectorKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, model.ConnectorKey)
-		}
+		check.Error(t, err, want, model.ConnectorKey)
 	}
 	if _, err := trySmall(t, 0, 0, mafaSets(plain)...); err != nil {
 		t.Error(err)

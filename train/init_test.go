@@ -106,7 +106,5 @@ func TestInitRefuses(t *testing.T) {
 	check.OK(t, store.Save(1, foreign))
 	other := check.Get(checkpoint.Load(store.Dir()))(t)
 	defer other.Close()
-	if _, err := InitModel(small(t, 0, 0).model, other, config.Model{}); err == nil || !strings.Contains(err.Error(), "no parameter of this model") {
-		t.Errorf("another system: %v", err)
-	}
+	check.Fails(InitModel(small(t, 0, 0).model, other, config.Model{}))(t, "no parameter of this model")
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,8 +42,7 @@ func (b bright) Sample(c uint64, row batch.Row) error {
 // the samples from..to-1 are spoilt.
 func small(t *testing.T, from, to uint64, sets ...string) *Session {
 	t.Helper()
-	s := check.Get(trySmall(t, from, to, sets...))(t)
-	return s
+	return check.Get(trySmall(t, from, to, sets...))(t)
 }
 
 // sameResumed checks that a session that goes on from a checkpoint of whole, after so many steps, has its bits.
@@ -120,8 +118,7 @@ func (s *Session) pairs() *model.Trainer {
 
 func (s *Session) must(t *testing.T, step int) StepResult {
 	t.Helper()
-	r := check.Get(s.Step(t.Context(), step))(t)
-	return r
+	return check.Get(s.Step(t.Context(), step))(t)
 }
 
 // memory copies everything that a step changes.
@@ -268,13 +265,9 @@ func TestRestoreAndRollback(t *testing.T) {
 	}
 
 	seed := small(t, 0, 0, "run.seed=8")
-	if _, err := seed.Restore(c); err == nil || !strings.Contains(err.Error(), "run.seed: the checkpoint was made with seed 7 (got 8)") {
-		t.Errorf("another seed: %v", err)
-	}
+	check.Fails(seed.Restore(c))(t, "run.seed: the checkpoint was made with seed 7 (got 8)")
 	queue := small(t, 0, 0, "queue.size=32")
-	if _, err := queue.Restore(c); err == nil || !strings.Contains(err.Error(), "queue.safetensors") {
-		t.Errorf("another queue: %v", err)
-	}
+	check.Fails(queue.Restore(c))(t, "queue.safetensors")
 	width := small(t, 0, 0, "model.head.dim=8")
 	var arch *checkpoint.ArchitectureError
 	if _, err := width.Restore(c); !errors.As(err, &arch) {
@@ -339,7 +332,5 @@ func TestBadMicroBatchForgetsTheNext(t *testing.T) {
 func TestSnapshotRefusesWhatIsNotFinite(t *testing.T) {
 	s := small(t, 0, 0)
 	s.model.Params().Values()[5] = float32(math.NaN())
-	if _, err := s.Snapshot(&Event{Step: 1}); err == nil || !strings.Contains(err.Error(), "not finite: nothing is saved") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(s.Snapshot(&Event{Step: 1}))(t, "not finite: nothing is saved")
 }

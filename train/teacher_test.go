@@ -62,8 +62,6 @@ func TestTutorErrors(t *testing.T) {
 		connectorRun(t, "model.image.size=32"): "must read what this run reads",
 	} {
 		_, err := trySmall(t, 0, 0, tutorSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.TeacherKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, model.TeacherKey)
-		}
+		check.Error(t, err, want, model.TeacherKey)
 	}
 }

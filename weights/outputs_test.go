@@ -24,8 +24,7 @@ func expect(t *testing.T, name string) expected {
 
 func (e expected) floats(name string) []float32 {
 	e.t.Helper()
-	x := check.Get(e.f.Float32(name))(e.t)
-	return x
+	return check.Get(e.f.Float32(name))(e.t)
 }
 
 func (e expected) ints(name string) (list []int32) {

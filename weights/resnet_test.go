@@ -132,9 +132,7 @@ func TestResNetFiles(t *testing.T) {
 		if err == nil {
 			m.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		check.Error(t, err, want)
 	}
 }
 

@@ -129,6 +129,7 @@ func TestCurves(t *testing.T) {
 		"train.max_steps=2", "data.scenes.min_objects=1", "data.scenes.max_objects=2")}.train(t, judge)
 	for _, c := range curveRuns(classImages(t), judge, featuresFolder(t, 80, 12)) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // a process of its own with one thread
 			got := c.train(t, filepath.Join(t.TempDir(), "run"))
 			path := filepath.Join("testdata", "curves", c.name+".json")
 			if *updateCurves {

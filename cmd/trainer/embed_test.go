@@ -31,8 +31,7 @@ func readEmbedding(t *testing.T, dir string) embedding {
 	for _, i := range f.Tensors() {
 		e.names = append(e.names, i.Name)
 		x := func() []float32 {
-			x := check.Get(f.Float32(i.Name))(t)
-			return x
+			return check.Get(f.Float32(i.Name))(t)
 		}
 		switch i.Name {
 		case "image":

@@ -476,8 +476,7 @@ func TestSearchFromElsewhere(t *testing.T) {
 
 func absolutePath(t *testing.T, path string) string {
 	t.Helper()
-	abs := check.Get(filepath.Abs(path))(t)
-	return abs
+	return check.Get(filepath.Abs(path))(t)
 }
 
 // What is no UTF-8 would stand in a gallery as something else: it is refused by name, or left out.

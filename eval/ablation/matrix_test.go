@@ -19,8 +19,7 @@ const head = "base = \"a.toml\"\nmetrics = [\"loss\"]\n"
 
 func parse(t *testing.T, text string) *Matrix {
 	t.Helper()
-	m := check.Get(Parse("m.toml", []byte(text)))(t)
-	return m
+	return check.Get(Parse("m.toml", []byte(text)))(t)
 }
 
 func TestParseErrors(t *testing.T) {
@@ -149,9 +148,7 @@ name = "alone"
 		}
 	}
 	for _, g := range []string{"x*", "["} {
-		if _, err := m.Plan([]string{g}); err == nil || !strings.Contains(err.Error(), g) {
-			t.Errorf("%s: %v", g, err)
-		}
+		check.Fails(m.Plan([]string{g}))(t, g)
 	}
 }
 

@@ -221,9 +221,7 @@ func TestDeviceStep(t *testing.T) {
 	check.OK(t, m.SetInput(x, xs))
 	run("the host's again", xs, 0, 1)
 	short := check.Get(d.Alloc(3))(t)
-	if err := m.SetInput(x, short.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})); err == nil || !strings.Contains(err.Error(), "has 12 elements (got 3)") {
-		t.Errorf("a buffer that does not fit: %v", err)
-	}
+	check.Error(t, m.SetInput(x, short.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})), "has 12 elements (got 3)")
 
 	// The same graph on the host.
 	h := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}))(t)
@@ -292,12 +290,8 @@ func TestDeviceErrors(t *testing.T) {
 	check.OK(t, m.SetInput(x, xs))
 	check.OK(t, m.RunAll())
 	d.fails = true
-	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "the bus is gone") {
-		t.Errorf("a copy that fails: got error %v", err)
-	}
-	if _, err := m.Value(out); err == nil || !strings.Contains(err.Error(), "the bus is gone") {
-		t.Errorf("a value that cannot be fetched: got error %v", err)
-	}
+	check.Error(t, m.RunAll(), "the bus is gone")
+	check.Fails(m.Value(out))(t, "the bus is gone")
 }
 
 // TestDeviceAux has a step of the device with an int32 input of the caller's and an

@@ -56,8 +56,7 @@ func (o *halfOp) apply(t testing.TB, shape tensor.Shape, in ...*gorgonia.Node) *
 	if o.step == nil {
 		o.step = func(*exec.Call) {}
 	}
-	n := check.Get(gorgonia.ApplyOp(o, in...))(t)
-	return n
+	return check.Get(gorgonia.ApplyOp(o, in...))(t)
 }
 
 // typeOf returns what an array holds.

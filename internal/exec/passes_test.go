@@ -45,8 +45,7 @@ func TestRunTo(t *testing.T) {
 	run(t, whole)
 	loss := f.outputs[0]
 	value := func(m *exec.Machine, n *gorgonia.Node) []float32 {
-		a := check.Get(m.Value(n))(t)
-		return a.F32
+		return check.Get(m.Value(n))(t).F32
 	}
 	if err := m.RunTo(t.Context(), f.inputs[0]); err != nil || m.Profile().Time != 0 {
 		t.Errorf("to an input: %v, %v", m.Profile().Time, err)

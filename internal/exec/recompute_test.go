@@ -283,14 +283,10 @@ func TestRecomputeErrors(t *testing.T) {
 		{"overlap", []exec.Block{{6, 9}, {3, 7}}},
 	} {
 		cfg := exec.Config{Engine: engine, Outputs: f.outputs, Recompute: exec.Recompute{Blocks: c.blocks, Backward: f.backward}}
-		if _, err := exec.Compile(f.g, cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		check.Fails(exec.Compile(f.g, cfg))(t, c.want)
 	}
 	cfg := exec.Config{Engine: engine, Outputs: f.outputs, Recompute: exec.Recompute{Blocks: f.blocks}}
-	if _, err := exec.Compile(f.g, cfg); err == nil || !strings.Contains(err.Error(), "the backward pass begins with 0") {
-		t.Errorf("without the begin of the backward pass: got %v", err)
-	}
+	check.Fails(exec.Compile(f.g, cfg))(t, "the backward pass begins with 0")
 }
 
 func TestNextID(t *testing.T) {

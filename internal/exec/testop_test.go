@@ -72,6 +72,5 @@ func (o *testOp) Prepare(c *exec.Call) (exec.Step, error) {
 func (o *testOp) apply(t testing.TB, shape tensor.Shape, in ...*gorgonia.Node) *gorgonia.Node {
 	t.Helper()
 	o.shape, o.arity = shape, len(in)
-	n := check.Get(gorgonia.ApplyOp(o, in...))(t)
-	return n
+	return check.Get(gorgonia.ApplyOp(o, in...))(t)
 }

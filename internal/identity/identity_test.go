@@ -26,8 +26,7 @@ func aged(t *testing.T, path, text string) {
 
 func sumOf(t *testing.T, b *Book, path string) Sum {
 	t.Helper()
-	sum := check.Get(b.Sum(context.Background(), path))(t)
-	return sum
+	return check.Get(b.Sum(context.Background(), path))(t)
 }
 
 // A sum is that of all bytes, whatever their number.

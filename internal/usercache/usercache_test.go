@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/check"
@@ -48,9 +47,7 @@ func TestNoCacheFolder(t *testing.T) {
 	if file := File("things.json"); file != "" {
 		t.Skip("this system has a cache folder without HOME: " + file)
 	}
-	if err := Write("", 1); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
-		t.Errorf("%v", err)
-	}
+	check.Error(t, Write("", 1), "XDG_CACHE_HOME")
 }
 
 // TestWriteAfterAKill: what a process that was killed while it wrote left behind is used again, so that such files do not add up.

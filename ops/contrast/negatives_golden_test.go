@@ -69,8 +69,7 @@ func goldenNegatives(t *testing.T, c optest.TorchCase, byColumn bool, floor floa
 	run := func() []int32 {
 		t.Helper()
 		check.OK(t, m.RunAll())
-		a := check.Get(m.Value(out))(t)
-		return a.I32
+		return check.Get(m.Value(out))(t).I32
 	}
 	if got, want := run(), c.Ints("out"); !slices.Equal(got, want) {
 		t.Errorf("draws: got %v, want %v", got, want)

@@ -213,8 +213,7 @@ func TestCentreDistancesOfLocalMetrics(t *testing.T) {
 // valueOf returns the result of a node.
 func valueOf(t testing.TB, m *exec.Machine, n *gorgonia.Node) exec.Array {
 	t.Helper()
-	a := check.Get(m.Value(n))(t)
-	return a
+	return check.Get(m.Value(n))(t)
 }
 
 // TestLocalDistanceVectors holds distances by hand: two spheres at angles pi/2 and pi/3,

@@ -22,8 +22,7 @@ func nearestCentres(t *testing.T, x, centres []float32, width, count int, local 
 	m := optest.Machine(t, g, ns, in, i, a)
 	check.OK(t, m.RunAll())
 	value := func(n *gorgonia.Node) exec.Array {
-		v := check.Get(m.Value(n))(t)
-		return v
+		return check.Get(m.Value(n))(t)
 	}
 	return slices.Clone(value(i).I32), slices.Clone(value(a).F32)
 }

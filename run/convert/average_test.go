@@ -41,9 +41,7 @@ func TestBestByTheNewestRule(t *testing.T) {
 func TestAverageOfARunThatBegins(t *testing.T) {
 	dir := t.TempDir()
 	check.Get(checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{}))(t)
-	if _, err := chosen(dir, AverageOptions{Last: 2}); err == nil || !strings.Contains(err.Error(), "has no checkpoint so far") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(chosen(dir, AverageOptions{Last: 2}))(t, "has no checkpoint so far")
 }
 
 // TestAverageAfterGoingBack: checkpoints that a run left which went on from an older step are none of its newest, nor

@@ -21,12 +21,8 @@ func TestOtherDataOnARank(t *testing.T) {
 	if want := "rank 2 has another order of training samples than rank 0 (checksum a there, checksum b here): give all machines the same data"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if err := differs([][]byte{own("a"), []byte("[]")}); err == nil || !strings.Contains(err.Error(), "rank 1 is another program") {
-		t.Error(err)
-	}
-	if err := differs([][]byte{own("a"), []byte("{")}); err == nil || !strings.Contains(err.Error(), "rank 1: ") {
-		t.Error(err)
-	}
+	check.Error(t, differs([][]byte{own("a"), []byte("[]")}), "rank 1 is another program")
+	check.Error(t, differs([][]byte{own("a"), []byte("{")}), "rank 1: ")
 }
 
 // TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.

@@ -264,9 +264,7 @@ func TestGone(t *testing.T) {
 // TestNoKind: what is of no kind gets the list of kinds, and a look that is no longer wanted ends.
 func TestNoKind(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Path(t.Context(), dir, true); err == nil || !strings.Contains(err.Error(), "a gallery (embed)") || !strings.Contains(err.Error(), "an index (.search) or a file of features") {
-		t.Error(err)
-	}
+	check.Fails(Path(t.Context(), dir, true))(t, "a gallery (embed)", "an index (.search) or a file of features")
 	if _, err := Path(t.Context(), filepath.Join(dir, "none"), true); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -93,13 +93,9 @@ func TestSentencesPage(t *testing.T) {
 		}
 	}
 	p.Places.TSNE = p.Places.TSNE[1:]
-	if err := report.WriteSentences(&b, report.SentencesPage{Sentences: p}); err == nil || !strings.Contains(err.Error(), "need two places each") {
-		t.Error(err)
-	}
+	check.Error(t, report.WriteSentences(&b, report.SentencesPage{Sentences: p}), "need two places each")
 	s.Picture.Second[0] = float32(math.NaN())
-	if _, err := s.Page(7, true, 1); err == nil || !strings.Contains(err.Error(), "not finite numbers") {
-		t.Error(err)
-	}
+	check.Fails(s.Page(7, true, 1))(t, "not finite numbers")
 	s.Picture.Spec = sentencepairs.Task{High: 5}
 	s.Picture.Scores = []float64{0, 2, 5}
 	list := cosinesOf(s.Picture)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestParseClasses(t *testing.T) {
@@ -13,12 +14,8 @@ func TestParseClasses(t *testing.T) {
 	if want := []string{"dog", "a cat", "\uFFFD"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
-	if _, err := parseClasses(strings.NewReader("dog\n\ncat")); err == nil || !strings.Contains(err.Error(), "line 2 is empty") {
-		t.Error(err)
-	}
-	if _, err := parseClasses(strings.NewReader("dog\n" + strings.Repeat("x", 1<<20))); err == nil || !strings.Contains(err.Error(), "line 2: ") {
-		t.Error(err)
-	}
+	check.Fails(parseClasses(strings.NewReader("dog\n\ncat")))(t, "line 2 is empty")
+	check.Fails(parseClasses(strings.NewReader("dog\n"+strings.Repeat("x", 1<<20))))(t, "line 2: ")
 }
 
 // FuzzParseClasses: every line is a name or the file an error.

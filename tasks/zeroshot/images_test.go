@@ -109,9 +109,7 @@ func TestZeroShotImagesErrors(t *testing.T) {
 		c.set(&cfg.Eval.ZeroShot)
 		_, err := openZeroShot(cfg)
 		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v\nhas no %q", err, want)
-			}
+			check.Error(t, err, want)
 		}
 	}
 	cfg := base
@@ -173,14 +171,10 @@ func TestOpenTextProbe(t *testing.T) {
 	} {
 		write("train.tsv", c.train)
 		write("test.tsv", c.test)
-		if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
+		check.Fails(cfg.Eval.TextProbe.Open(cfg.Source()))(t, c.want)
 	}
 	cfg.Eval.TextProbe.Test = "none.tsv"
-	if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); err == nil || !strings.Contains(err.Error(), "eval.textprobe.test: there is no such file") {
-		t.Error(err)
-	}
+	check.Fails(cfg.Eval.TextProbe.Open(cfg.Source()))(t, "eval.textprobe.test: there is no such file")
 	cfg.Eval.TextProbe.Train = ""
 	if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); !errors.As(err, new(config.Errors)) {
 		t.Error(err)

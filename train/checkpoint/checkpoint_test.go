@@ -56,8 +56,7 @@ func snapshot(step int) Snapshot {
 
 func newStore(t *testing.T, dir string, keep Retention) *Store {
 	t.Helper()
-	s := check.Get(NewStore(dir, keep))(t)
-	return s
+	return check.Get(NewStore(dir, keep))(t)
 }
 
 func save(t *testing.T, s *Store, steps ...int) {
@@ -143,9 +142,7 @@ func TestReadErrors(t *testing.T) {
 			take([]state.Part{state.Values{Name: "model",
 				Memory: []state.Tensor{{Name: "x", Shape: []int{2}, Data: []float32{1}}}}})),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	if !errors.Is(loadError(t.TempDir()), ErrNone) {
 		t.Error("an empty folder is not ErrNone")
@@ -194,9 +191,7 @@ func TestDamagedStepFolderNamedDirectly(t *testing.T) {
 	save(t, newStore(t, dir, Retention{}), 10)
 	step := filepath.Join(dir, "step-00000010")
 	check.OK(t, os.Truncate(filepath.Join(step, "model.safetensors"), 500))
-	if err := loadError(step); err == nil || !strings.Contains(err.Error(), "model.safetensors has 500 bytes, want ") {
-		t.Errorf("got %v", err)
-	}
+	check.Error(t, loadError(step), "model.safetensors has 500 bytes, want ")
 }
 
 func TestAnotherArchitecture(t *testing.T) {

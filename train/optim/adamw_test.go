@@ -225,9 +225,7 @@ func TestDecays(t *testing.T) {
 			t.Errorf("Decays(%v, %q, %q, %d) = %v, %v, want %v", c.groups, c.name, c.group, c.axes, got, err, c.want)
 		}
 	}
-	if _, err := Decays([]string{"a["}, "a", "", 0); err == nil || !strings.Contains(err.Error(), "no_decay") {
-		t.Errorf("malformed pattern: got %v", err)
-	}
+	check.Fails(Decays([]string{"a["}, "a", "", 0))(t, "no_decay")
 }
 
 func TestNewErrors(t *testing.T) {

@@ -11,8 +11,7 @@ import (
 
 func newLR(t *testing.T, peak float64, c Settings, s Span) LR {
 	t.Helper()
-	lr := check.Get(NewLR(peak, c, s))(t)
-	return lr
+	return check.Get(NewLR(peak, c, s))(t)
 }
 
 // near compares to the five digits that the vectors are printed with.
