@@ -97,22 +97,7 @@ func TestCLIPLearns(t *testing.T) {
 			cfg := tinyCLIP(name)
 			change(&cfg)
 			m := buildCLIP(t, cfg)
-			b := randomPairs(m, 3)
-			var losses []float64
-			for step := range 200 {
-				res := forward(t, m, b, Control{Step: step})
-				losses = append(losses, res.Loss)
-				for _, q := range m.params.List() {
-					rate := float32(0.02)
-					if q.Len() == 1 { // the temperature is steep: larger steps throw it from end to end
-						rate = 0.001
-					}
-					for i, g := range m.params.Grad(q) {
-						m.params.Value(q)[i] -= rate * g
-					}
-				}
-				m.ClampTemperature()
-			}
+			losses := overfit(t, m, randomPairs(m, 3), 0.02)
 			if first, last := losses[0], losses[len(losses)-1]; !(last < 0.5*first) {
 				t.Errorf("the loss went from %v to %v", first, last)
 			}

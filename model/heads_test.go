@@ -107,21 +107,7 @@ func TestHeadsDropout(t *testing.T) {
 func TestHeadsLearn(t *testing.T) {
 	cfg := tinyHeads()
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 2)
-	var losses []float64
-	for step := range 200 {
-		res := forward(t, h, f, Control{Step: step})
-		losses = append(losses, res.Loss)
-		for _, q := range h.params.List() {
-			rate := float32(0.05)
-			if q.Name == temperatureName { // steep: larger steps throw it from end to end
-				rate = 0.001
-			}
-			for i, g := range h.params.Grad(q) {
-				h.params.Value(q)[i] -= rate * g
-			}
-		}
-		h.ClampTemperature()
-	}
+	losses := overfit(t, h, f, 0.05)
 	if first, last := losses[0], losses[len(losses)-1]; !(last < 0.2*first) {
 		t.Errorf("the loss went from %v to %v", first, last)
 	}

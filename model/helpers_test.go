@@ -115,6 +115,26 @@ func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	return check.Get(m.Forward(b, c))(t)
 }
 
+// overfit returns the losses of 200 steps of plain gradient descent on a batch. The temperature is steep: larger steps
+// throw it from end to end.
+func overfit(t testing.TB, m *Trainer, b Batch, rate float32) (losses []float64) {
+	t.Helper()
+	for step := range 200 {
+		losses = append(losses, forward(t, m, b, Control{Step: step}).Loss)
+		for _, q := range m.params.List() {
+			rate := rate
+			if q.Len() == 1 {
+				rate = 0.001
+			}
+			for i, g := range m.params.Grad(q) {
+				m.params.Value(q)[i] -= rate * g
+			}
+		}
+		m.ClampTemperature()
+	}
+	return losses
+}
+
 // partsOf are the values of a step by name.
 func partsOf(r *Result) map[string]float64 {
 	values := map[string]float64{}
