@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestLikeness: copies are nearly the same, rows that have nothing to do with each other are
@@ -25,10 +27,7 @@ func TestLikeness(t *testing.T) {
 		text Rows
 		want Likeness
 	}{{copied, NearlySame}, {mixed(.4), Alike}, {mixed(.2), WeaklyAlike}, {y, Unlike}} {
-		a, err := Forecast(e, Pairs{x, c.text}, ForecastOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(Forecast(e, Pairs{x, c.text}, ForecastOptions{}))(t)
 		if got := a.Likeness(); got != c.want {
 			t.Errorf("%+v is %s, want %s", a, got, c.want)
 		}
@@ -56,10 +55,7 @@ func TestForecastError(t *testing.T) {
 	const draws = 40
 	var sum, squares, said float64
 	for seed := range uint64(draws) {
-		a, err := Forecast(e, draw(seed+10, .5), ForecastOptions{Permutations: LeastPermutations})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(Forecast(e, draw(seed+10, .5), ForecastOptions{Permutations: LeastPermutations}))(t)
 		sum, squares, said = sum+a.CKA.Value, squares+a.CKA.Value*a.CKA.Value, said+a.CKAError/draws
 		if near := math.Abs(a.CKA.Value-nearlyFrom) < 2*a.CKAError; near != strings.Contains(a.Advice(),
 			"within two standard errors") {
@@ -72,10 +68,7 @@ func TestForecastError(t *testing.T) {
 		t.Errorf("the error is %.4f, the scatter %.4f", said, scatter)
 	}
 	x := gauss(1, 100, 8)
-	few, err := Forecast(e, Pairs{x, x}, ForecastOptions{Permutations: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := check.Get(Forecast(e, Pairs{x, x}, ForecastOptions{Permutations: 2}))(t)
 	if few.Likeness() != Undecided || !strings.Contains(few.Advice(), "With 2 shuffles") {
 		t.Errorf("two shuffles of a file with itself: %s: %s", few.Likeness(), few.Advice())
 	}

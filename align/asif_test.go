@@ -3,6 +3,8 @@ package align
 import (
 	"math"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // anchors returns unit rows (n, 2) whose products with the query (1, 0) are given.
@@ -20,30 +22,15 @@ func TestASIFVector(t *testing.T) {
 	e := engine(t)
 	p := Pairs{Table{anchors([]float32{.9, .1, .5}), 2}, Table{anchors([]float32{.8, .6, .2}), 2}}
 	for _, chunk := range []int{0, 1, 2} {
-		fitted, err := ASIF{K: 2, P: 2, Chunk: chunk}.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fitted := check.Get(ASIF{K: 2, P: 2, Chunk: chunk}.Fit(e, p))(t)
 		m := fitted.(*ASIFMap)
 		query := []float32{2, 0} // any length
-		image, err := m.Apply(e, Image, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		image := check.Get(m.Apply(e, Image, query))(t)
 		near(t, "image", widen(image), []float64{.955524, 0, .294915}, 1e-6)
-		text, err := m.Apply(e, Text, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(m.Apply(e, Text, query))(t)
 		near(t, "text", widen(text), []float64{.871576, .490261, 0}, 1e-6)
-		x, err := m.Codes(e, Image, query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := m.Codes(e, Text, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(m.Codes(e, Image, query))(t)
+		y := check.Get(m.Codes(e, Text, query))(t)
 		near(t, "score", widen(m.Score(e, x, y)), []float64{.832811}, 1e-6)
 	}
 }
@@ -52,14 +39,8 @@ func TestASIFVector(t *testing.T) {
 func TestASIFNegative(t *testing.T) {
 	e := engine(t)
 	rows := Table{anchors([]float32{-.9, .5, -.1}), 2}
-	m, err := ASIF{P: 2}.Fit(e, Pairs{rows, rows})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := m.Apply(e, Image, []float32{1, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(ASIF{P: 2}.Fit(e, Pairs{rows, rows}))(t)
+	got := check.Get(m.Apply(e, Image, []float32{1, 0}))(t)
 	near(t, "code", widen(got), []float64{0, 1, 0}, 1e-6)
 }
 
@@ -68,10 +49,7 @@ func TestASIFItself(t *testing.T) {
 	e := engine(t)
 	rows := gauss(1, 20, 4)
 	for _, p := range []float64{1, 8, 400} {
-		m, err := ASIF{K: 20, P: p}.Fit(e, Pairs{rows, rows})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(ASIF{K: 20, P: p}.Fit(e, Pairs{rows, rows}))(t)
 		s := scores(t, e, m, rows.Data, rows.Data)
 		for i := range 20 {
 			near(t, "score", s[i*20+i:][:1], []float64{1}, 1e-5)
@@ -89,19 +67,10 @@ func TestASIFZeroAnchor(t *testing.T) {
 // TestScore compares sparse products with dense ones.
 func TestScore(t *testing.T) {
 	e := engine(t)
-	fitted, err := ASIF{K: 5}.Fit(e, Pairs{gauss(1, 300, 6), gauss(2, 300, 5)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := check.Get(ASIF{K: 5}.Fit(e, Pairs{gauss(1, 300, 6), gauss(2, 300, 5)}))(t)
 	m := fitted.(*ASIFMap)
 	images, texts := gauss(3, 270, 6).Data, gauss(4, 9, 5).Data
-	x, err := m.Codes(e, Image, images)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := m.Codes(e, Text, texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Get(m.Codes(e, Image, images))(t)
+	y := check.Get(m.Codes(e, Text, texts))(t)
 	near(t, "scores", widen(m.Score(e, x, y)), scores(t, e, m, images, texts), 1e-6)
 }

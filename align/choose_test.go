@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // noisyPairs are pairs that share 4 directions of 12.
@@ -25,26 +27,20 @@ func TestChoose(t *testing.T) {
 	e := engine(t)
 	p := noisyPairs(1, 60)
 	methods := []Method{CCA{Lambda: 1e4, Power: 8}, CCA{}, ASIF{}, Ridge{}}
-	best, scores, err := Choose(e, p, methods, 3, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	best, scores := check.Get2(Choose(e, p, methods, 3, 5))(t)
 	for i, s := range scores {
 		if !(s > 0 && s <= 1) || s > scores[best] {
 			t.Errorf("score %d is %v, the best is %d of %v", i, s, best, scores)
 		}
 	}
 	for i, m := range methods { // alone, as with others
-		_, alone, err := Choose(e, p, []Method{m}, 3, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, alone := check.Get2(Choose(e, p, []Method{m}, 3, 5))(t)
 		near(t, "score", alone, scores[i:i+1], 1e-6)
 	}
 	if chance := 0.18; scores[1] < 2*chance { // harmonic mean rank of 20
 		t.Errorf("CCA scores %v", scores[1])
 	}
-	_, _, err = Choose(e, p.Select([]int32{1, 2, 3, 4, 5}), methods, 3, 5)
+	_, _, err := Choose(e, p.Select([]int32{1, 2, 3, 4, 5}), methods, 3, 5)
 	wantError(t, err, "at least 6 pairs (got 5)")
 	_, _, err = Choose(e, p, methods, 1, 5)
 	wantError(t, err, "at least 2 folds")
@@ -55,14 +51,8 @@ func TestLeaveOneOut(t *testing.T) {
 	e := engine(t)
 	p := noisyPairs(2, 24)
 	prepare := Prepare{KeepLength: true}
-	m, err := Measure(e, p, prepare)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := leaveOneOut(e, p, m, Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Measure(e, p, prepare))(t)
+	got := check.Get(leaveOneOut(e, p, m, Text))(t)
 	images, texts := p.Image.(Table), p.Text.(Table)
 	best, least := 0., -1.
 	for _, lambda := range Lambdas {
@@ -75,14 +65,8 @@ func TestLeaveOneOut(t *testing.T) {
 					rest = append(rest, i)
 				}
 			}
-			part, err := Measure(e, p.Select(rest), prepare)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := part.spectrum(Text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			part := check.Get(Measure(e, p.Select(rest), prepare))(t)
+			s := check.Get(part.spectrum(Text))(t)
 			w := s.ridgeInverse(lambda*24/23, part.cross(Text)) // the same penalty of sums
 			for j := range 12 {
 				y := part.Mean[Image][j] - float64(images.Data[out*12+int32(j)])
@@ -106,10 +90,7 @@ func TestLeaveOneOut(t *testing.T) {
 // pairs that it ranks would know them.
 func TestChooseLeavesOut(t *testing.T) {
 	e := engine(t)
-	_, scores, err := Choose(e, Pairs{gauss(1, 80, 6), gauss(2, 80, 6)}, []Method{ASIF{K: 3}}, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, scores := check.Get2(Choose(e, Pairs{gauss(1, 80, 6), gauss(2, 80, 6)}, []Method{ASIF{K: 3}}, 2, 1))(t)
 	if scores[0] > .2 { // the harmonic mean rank among 40 is 1/0.107
 		t.Errorf("score %v", scores[0])
 	}

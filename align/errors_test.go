@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // failing is rows of a disk that fails at row 5.
@@ -125,11 +127,8 @@ func TestFitErrors(t *testing.T) {
 func TestApplyErrors(t *testing.T) {
 	e := engine(t)
 	for _, method := range []Method{CCA{}, CSA{}, ASIF{}} {
-		m, err := method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = m.Apply(e, Image, make([]float32, 12))
+		m := check.Get(method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}))(t)
+		_, err := m.Apply(e, Image, make([]float32, 12))
 		wantError(t, err, "not rows of 5 numbers (got 12", "encoder")
 		_, err = m.Apply(e, Text, []float32{1, 2, 3, 4, 5, 6, float32(math.Inf(1)), 8})
 		wantError(t, err, "row 1 of the texts", "column 2")
@@ -141,10 +140,7 @@ func TestApplyErrors(t *testing.T) {
 // TestWidths: ranks and cosines of pairs of other widths than the map's, of which flat rows tell nothing, are refused.
 func TestWidths(t *testing.T) {
 	e := engine(t)
-	m, err := CCA{}.Fit(e, Pairs{gauss(1, 30, 6), gauss(2, 30, 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(CCA{}.Fit(e, Pairs{gauss(1, 30, 6), gauss(2, 30, 4)}))(t)
 	for _, c := range []struct {
 		d, e  int
 		words string
@@ -159,7 +155,7 @@ func TestWidths(t *testing.T) {
 		_, _, err = MeanCosines(e, m, p, 100)
 		wantError(t, err, c.words)
 	}
-	_, err = Rank(e, new(Linear), Pairs{gauss(3, 20, 6), gauss(4, 20, 4)})
+	_, err := Rank(e, new(Linear), Pairs{gauss(3, 20, 6), gauss(4, 20, 4)})
 	wantError(t, err, "not fitted")
 	_, _, err = MeanCosines(e, m, Pairs{}, 100)
 	wantError(t, err, "both sides")
@@ -179,18 +175,9 @@ func TestShortRows(t *testing.T) {
 		long[i] = v * 1e30 * 1e9
 	}
 	for _, method := range []Method{Procrustes{Prepare: Prepare{KeepMean: true}}, ASIF{K: 9}} {
-		m, err := method.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Apply(e, Image, row)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := m.Apply(e, Image, long)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(method.Fit(e, p))(t)
+		got := check.Get(m.Apply(e, Image, row))(t)
+		want := check.Get(m.Apply(e, Image, long))(t)
 		near(t, fmt.Sprintf("%T", m), widen(got), widen(want), 1e-3) // short rows have few digits
 	}
 }

@@ -4,16 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestForecast is at its top for a rotated copy, at its null level for unlike rows.
 func TestForecast(t *testing.T) {
 	e := engine(t)
 	x := gauss(1, 200, 6)
-	same, err := Forecast(e, Pairs{x, times(x, rotation(2, 6), 1)}, ForecastOptions{Permutations: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	same := check.Get(Forecast(e, Pairs{x, times(x, rotation(2, 6), 1)}, ForecastOptions{Permutations: 50}))(t)
 	if !(same.Mutual.Value > .999) || !(math.Abs(same.CKA.Value-1) <= 1e-4) || !(same.Agreement.Value > .97) {
 		t.Errorf("a copy: %+v", same)
 	}
@@ -25,10 +24,7 @@ func TestForecast(t *testing.T) {
 	near(t, "null levels", []float64{same.Mutual.Null, same.CKA.Null, same.Agreement.Null}, []float64{10. / 199, 0, .5},
 		.01)
 
-	unlike, err := Forecast(e, Pairs{x, gauss(3, 200, 5)}, ForecastOptions{Permutations: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlike := check.Get(Forecast(e, Pairs{x, gauss(3, 200, 5)}, ForecastOptions{Permutations: 50}))(t)
 	for name, l := range map[string]Level{"mutual": unlike.Mutual, "cka": unlike.CKA, "agreement": unlike.Agreement} {
 		if !(math.Abs(l.Value-l.Null) <= 5*l.Deviation) {
 			t.Errorf("unlike rows: %s %+v", name, l)
@@ -52,10 +48,7 @@ func TestForecastTies(t *testing.T) {
 	}
 	p := Pairs{of(1), of(2)}
 	for seed := range uint64(3) {
-		a, err := Forecast(e, p, ForecastOptions{Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(Forecast(e, p, ForecastOptions{Seed: seed}))(t)
 		for name, l := range map[string]Level{"mutual": a.Mutual, "cka": a.CKA, "agreement": a.Agreement} {
 			if !(math.Abs(l.Value-l.Null) <= 4*l.Deviation) {
 				t.Errorf("seed %d: %s %+v", seed, name, l)
@@ -71,14 +64,8 @@ func TestForecastTies(t *testing.T) {
 func TestForecastRows(t *testing.T) {
 	e := engine(t)
 	p := Pairs{gauss(1, 100, 6), gauss(2, 100, 5)}
-	few, err := Forecast(e, p, ForecastOptions{Rows: 20, K: 3, Permutations: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := Forecast(e, p.Select(spread(100, 20)), ForecastOptions{K: 3, Permutations: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := check.Get(Forecast(e, p, ForecastOptions{Rows: 20, K: 3, Permutations: 3}))(t)
+	want := check.Get(Forecast(e, p.Select(spread(100, 20)), ForecastOptions{K: 3, Permutations: 3}))(t)
 	if *few != *want || few.Pairs != 20 {
 		t.Errorf("got %+v, want %+v", few, want)
 	}

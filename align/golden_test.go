@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 type array struct {
@@ -25,14 +27,9 @@ func narrow(x []float64) []float32 {
 
 // goldens are the values of tools/goldens/align.py.
 func goldens(t *testing.T) map[string]map[string]array {
-	b, err := os.ReadFile("testdata/align.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/align.json"))(t)
 	var out map[string]map[string]array
-	if err := json.Unmarshal(b, &out); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(b, &out))
 	return out
 }
 
@@ -73,10 +70,7 @@ func TestGolden(t *testing.T) {
 			near(t, name+": "+what, scores(t, e, m, narrow(c["image queries"].Data), narrow(c["text queries"].Data)),
 				want.Data, 2e-5)
 		}
-		m, err := CSA{Lambda: .5}.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(CSA{Lambda: .5}.Fit(e, p))(t)
 		near(t, name+": correlations", widen(m.(*CSAMap).Correlations()), c["correlations"].Data, 1e-5)
 	}
 	for what := range methods {
@@ -110,11 +104,8 @@ func TestPlanGolden(t *testing.T) {
 		if !ok {
 			continue
 		}
-		p, err := NewPlan(e, s.Data, s.Shape[0], s.Shape[1],
-			PlanOptions{Epsilon: c["epsilon"].Data[0], Iterations: 20000, Tolerance: 1e-12})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(NewPlan(e, s.Data, s.Shape[0], s.Shape[1],
+			PlanOptions{Epsilon: c["epsilon"].Data[0], Iterations: 20000, Tolerance: 1e-12}))(t)
 		near(t, name, masses(p), c["plan"].Data, 1e-9)
 	}
 }

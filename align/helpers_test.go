@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 	"gonum.org/v1/gonum/mat"
 )
 
 // engine opens an engine for a test.
 func engine(t testing.TB) *compute.Engine {
 	t.Helper()
-	e, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -63,14 +61,8 @@ func widen(x []float32) []float64 {
 // scores returns the products of mapped rows (n, t).
 func scores(t testing.TB, e *compute.Engine, m Map, images, texts []float32) []float64 {
 	t.Helper()
-	x, err := m.Apply(e, Image, images)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := m.Apply(e, Text, texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Get(m.Apply(e, Image, images))(t)
+	y := check.Get(m.Apply(e, Text, texts))(t)
 	c := m.Width()
 	var out mat.Dense
 	out.Mul(mat.NewDense(len(x)/c, c, widen(x)), mat.NewDense(len(y)/c, c, widen(y)).T())

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // linearMethods are methods whose map is a *Linear.
@@ -34,10 +36,7 @@ func TestRotatedCopy(t *testing.T) {
 			shift = 0
 		}
 		y := times(x, q, shift)
-		m, err := method.Fit(e, Pairs{x, y})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(method.Fit(e, Pairs{x, y}))(t)
 		s := scores(t, e, m, x.Data, y.Data)
 		for i := range 100 {
 			if !(s[i*100+i] > 1-1e-5) {
@@ -59,10 +58,7 @@ func TestReflection(t *testing.T) {
 	flip := mat.NewDiagDense(3, []float64{1, 1, -1})
 	p := Pairs{x, times(x, flip, 0)}
 	for only, sign := range map[bool]float64{false: -1, true: 1} {
-		m, err := Procrustes{RotationOnly: only}.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(Procrustes{RotationOnly: only}.Fit(e, p))(t)
 		w, _ := m.(*Linear).Layer(Image)
 		near(t, "determinant", []float64{mat.Det(mat.NewDense(3, 3, widen(w)))}, []float64{sign}, 1e-5)
 	}
@@ -73,10 +69,7 @@ func TestScale(t *testing.T) {
 	e := engine(t)
 	x := gauss(1, 50, 3)
 	p := Pairs{x, times(x, mat.NewDiagDense(3, []float64{.5, .5, .5}), 0)}
-	m, err := Procrustes{Prepare: Prepare{KeepLength: true}, Scale: true}.Fit(e, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Procrustes{Prepare: Prepare{KeepLength: true}, Scale: true}.Fit(e, p))(t)
 	w, _ := m.(*Linear).Layer(Image)
 	near(t, "weight", widen(w), []float64{.5, 0, 0, 0, .5, 0, 0, 0, .5}, 1e-5)
 }
@@ -85,16 +78,10 @@ func TestScale(t *testing.T) {
 func TestLayer(t *testing.T) {
 	e := engine(t)
 	p := Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}
-	fitted, err := Ridge{}.Fit(e, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := check.Get(Ridge{}.Fit(e, p))(t)
 	m := fitted.(*Linear)
 	rows := gauss(3, 2, 4).Data
-	got, err := m.Apply(e, Text, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(m.Apply(e, Text, rows))(t)
 	w, b := m.Layer(Text)
 	if m.Width() != 9 || len(w) != 9*4 || len(b) != 9 {
 		t.Fatalf("width %d, weight %d, bias %d", m.Width(), len(w), len(b))
@@ -128,28 +115,19 @@ func TestConcat(t *testing.T) {
 	want := make([]float64, 9)
 	rows, texts := gauss(3, 3, 5).Data, gauss(4, 3, 4).Data
 	for i, method := range []Method{CCA{}, Procrustes{}} {
-		m, err := method.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(method.Fit(e, p))(t)
 		maps = append(maps, m.(*Linear))
 		for k, v := range scores(t, e, m, rows, texts) {
 			want[k] += v * []float64{.75, .25}[i]
 		}
 	}
-	m, err := Concat([]float64{3, 1}, maps...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Concat([]float64{3, 1}, maps...))(t)
 	near(t, "weighted", scores(t, e, m, rows, texts), want, 1e-5)
-	_, err = Concat([]float64{3}, maps...)
+	_, err := Concat([]float64{3}, maps...)
 	wantError(t, err, "1 weights for 2 maps", "a weight for each")
 	_, err = Concat([]float64{3, -1}, maps...)
 	wantError(t, err, "weight 1", "above 0")
-	other, err := CCA{}.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 3)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Get(CCA{}.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 3)}))(t)
 	_, err = Concat(nil, maps[0], other.(*Linear))
 	wantError(t, err, "[5 3]", "same features")
 }
@@ -187,14 +165,8 @@ func TestZeroRow(t *testing.T) {
 	e := engine(t)
 	for name, method := range map[string]Method{"cca": CCA{Prepare: Prepare{KeepMean: true}},
 		"csa": CSA{Prepare: Prepare{KeepMean: true}}, "asif": ASIF{}} {
-		m, err := method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Apply(e, Image, make([]float32, 5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(method.Fit(e, Pairs{gauss(1, 30, 5), gauss(2, 30, 4)}))(t)
+		got := check.Get(m.Apply(e, Image, make([]float32, 5)))(t)
 		near(t, name, widen(got), make([]float64, m.Width()), 0)
 	}
 }
@@ -210,10 +182,7 @@ func TestNoise(t *testing.T) {
 	var v mat.Dense
 	svd.VTo(&v) // the last four columns lie outside of the rows' span
 	images, texts := times(x, spread, 0), gauss(3, 40, 4)
-	m, err := Ridge{Direction: ImageToText, Lambda: 1e-12}.Fit(e, Pairs{images, texts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Ridge{Direction: ImageToText, Lambda: 1e-12}.Fit(e, Pairs{images, texts}))(t)
 	beside := Table{append([]float32(nil), images.Data...), 7}
 	for i := range beside.Data {
 		beside.Data[i] += 5 * float32(v.At(i%7, 5))

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestBlocks fits the same map from a stream of many blocks as from sums in float64.
@@ -12,10 +14,7 @@ func TestBlocks(t *testing.T) {
 	n := 3*blockRows + 7
 	x := times(gauss(1, n, 6), mat.NewDense(6, 6, widen(gauss(2, 6, 6).Data)), 10)
 	y := gauss(3, n, 4)
-	m, err := Measure(e, Pairs{x, y}, Prepare{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Measure(e, Pairs{x, y}, Prepare{}))(t)
 	var prepared [2]*mat.Dense
 	for s, table := range []Table{x, y} {
 		rows := mat.NewDense(n, table.D, widen(table.Data))

@@ -3,6 +3,8 @@ package align
 import (
 	"math"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestPlanKL settles the gradient by finite differences, with a target of another eps.
@@ -10,24 +12,14 @@ func TestPlanKL(t *testing.T) {
 	e := engine(t)
 	const n, m = 5, 4
 	tight := PlanOptions{Epsilon: .2, Iterations: 100000, Tolerance: 1e-14}
-	target, err := NewPlan(e, widen(gauss(1, n, m).Data), n, m,
-		PlanOptions{Epsilon: .7, Iterations: 100000, Tolerance: 1e-14})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := check.Get(NewPlan(e, widen(gauss(1, n, m).Data), n, m,
+		PlanOptions{Epsilon: .7, Iterations: 100000, Tolerance: 1e-14}))(t)
 	want := masses(target)
 	s := widen(gauss(2, n, m).Data)
 	at := func() *Plan {
-		p, err := NewPlan(e, append([]float64(nil), s...), n, m, tight)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return check.Get(NewPlan(e, append([]float64(nil), s...), n, m, tight))(t)
 	}
-	kl, grad, err := PlanKL(at(), want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kl, grad := check.Get2(PlanKL(at(), want))(t)
 	var direct float64
 	for i, v := range masses(at()) {
 		direct += want[i] * math.Log(want[i]/v)
@@ -43,7 +35,7 @@ func TestPlanKL(t *testing.T) {
 		s[i] = v
 		near(t, "gradient", grad[i:i+1], []float64{(above - below) / (2 * h)}, 1e-6)
 	}
-	_, _, err = PlanKL(at(), want[1:])
+	_, _, err := PlanKL(at(), want[1:])
 	wantError(t, err, "19 values", "5 x 4")
 	want[3] = -1
 	_, _, err = PlanKL(at(), want)
@@ -54,10 +46,7 @@ func TestPlanKL(t *testing.T) {
 func TestPlanSums(t *testing.T) {
 	e := engine(t)
 	s := widen(gauss(1, 6, 6).Data)
-	p, err := NewPlan(e, s, 6, 6, PlanOptions{Epsilon: 1e-3, Iterations: 20000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(NewPlan(e, s, 6, 6, PlanOptions{Epsilon: 1e-3, Iterations: 20000}))(t)
 	matrix := masses(p)
 	for i := range 6 {
 		var row, column float64

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // clip is image embeddings of CLIP and unrelated text embeddings, 1,000 pairs.
@@ -19,16 +20,11 @@ func openClip(t *testing.T) (train, test align.Pairs) {
 	}
 	var sides [2]align.Table
 	for s, name := range []string{"clip_image_embeddings.npy", "lsa_text_embeddings.npy"} {
-		m, err := features.OpenMatrix(clip+name, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(features.OpenMatrix(clip+name, ""))(t)
 		defer m.Close()
 		sides[s] = align.Table{Data: make([]float32, m.Rows()*m.Width()), D: m.Width()}
 		for i := range m.Rows() {
-			if err := m.Row(i, sides[s].Data[i*m.Width():][:m.Width()]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Row(i, sides[s].Data[i*m.Width():][:m.Width()]))
 		}
 	}
 	cut := func(t align.Table, lo, hi int) align.Table { return align.Table{Data: t.Data[lo*t.D : hi*t.D], D: t.D} }
@@ -38,10 +34,7 @@ func openClip(t *testing.T) (train, test align.Pairs) {
 
 // hits returns hit@1, 5 and 10 of both directions, image to text first.
 func hits(t *testing.T, e *compute.Engine, m align.Map, p align.Pairs) [6]float64 {
-	ranks, err := align.Rank(e, m, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := check.Get(align.Rank(e, m, p))(t)
 	x := ranks.Metrics()
 	return [6]float64{x.I2T.R1, x.I2T.R5, x.I2T.R10, x.T2I.R1, x.T2I.R5, x.T2I.R10}
 }
@@ -51,10 +44,7 @@ func hits(t *testing.T, e *compute.Engine, m align.Map, p align.Pairs) [6]float6
 // what the defaults of CCA gain.
 func TestRealPairs(t *testing.T) {
 	train, test := openClip(t)
-	e, err := compute.New(compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{}))(t)
 	defer e.Close()
 
 	d := train.Image.Width()
@@ -75,10 +65,7 @@ func TestRealPairs(t *testing.T) {
 		{"ridge", align.Ridge{Prepare: align.Prepare{KeepMean: true, KeepLength: true}, Direction: align.TextToImage, Lambda: 1, Absolute: true}, [6]float64{18.7, 41.3, 56.7, 14.3, 40, 51.7}},
 		{"cca", align.CCA{}, [6]float64{21, 50, 66, 21, 51.7, 63.7}},
 	} {
-		m, err := c.method.Fit(e, train)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(c.method.Fit(e, train))(t)
 		got := hits(t, e, m, test)
 		t.Logf("%s: %.1f", c.name, got)
 		for i, w := range c.want {
@@ -93,18 +80,12 @@ func TestRealPairs(t *testing.T) {
 // features, and where it does not, between features of two encoders.
 func TestRealUnpaired(t *testing.T) {
 	train, _ := openClip(t)
-	e, err := compute.New(compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{}))(t)
 	defer e.Close()
 	for name, p := range map[string]align.Pairs{"one space": {Image: train.Image, Text: train.Image},
 		"two encoders": train} {
 		o := align.Wasserstein{Rows: 150, Components: 32, Restarts: 1}
-		m, found, err := o.FitUnpaired(e, p.Image, p.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, found := check.Get2(o.FitUnpaired(e, p.Image, p.Text))(t)
 		t.Logf("%s: hits of 700: %.1f, objective %.3f, agreement %.2f", name, hits(t, e, m, p), found.Objective,
 			found.Agreement)
 		if got := hits(t, e, m, p); name == "one space" && got[0] < 99 {

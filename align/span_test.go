@@ -3,6 +3,8 @@ package align
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestSpan counts the directions of rows that mix a few.
@@ -24,10 +26,7 @@ func TestSpan(t *testing.T) {
 			}
 			x[i*d] += 5 // a common mean is not a direction
 		}
-		got, possible, err := Span(e, Image, Table{Data: x, D: d})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, possible := check.Get2(Span(e, Image, Table{Data: x, D: d}))(t)
 		if got != k || possible != d {
 			t.Errorf("%d directions: got %d of %d, want %d of %d", k, got, possible, k, d)
 		}

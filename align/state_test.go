@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 )
 
@@ -17,20 +18,10 @@ func TestState(t *testing.T) {
 		method Method
 		empty  Map
 	}{{Ridge{}, &Linear{}}, {CCA{}, &Linear{}}, {CSA{}, &CSAMap{}}, {ASIF{K: 7}, &ASIFMap{}}} {
-		m, err := c.method.Fit(e, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(m.Counters())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(b, c.empty.Counters()); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.empty.(state.Checker).CheckCounters(); err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(c.method.Fit(e, p))(t)
+		b := check.Get(json.Marshal(m.Counters()))(t)
+		check.OK(t, json.Unmarshal(b, c.empty.Counters()))
+		check.OK(t, c.empty.(state.Checker).CheckCounters())
 		saved, into := m.Tensors(), c.empty.Tensors()
 		for i, x := range into {
 			if x.Name != saved[i].Name || !reflect.DeepEqual(x.Shape, saved[i].Shape) {
@@ -66,9 +57,7 @@ func TestStateErrors(t *testing.T) {
 		{&ASIFMap{}, `{"widths":[3,2],"anchors":4,"k":5,"p":8}`, []string{"K = 5 of 4 anchors"}},
 		{&ASIFMap{}, `{"widths":[3,0],"anchors":4,"k":4,"p":8}`, []string{"rows of width [3 0]"}},
 	} {
-		if err := json.Unmarshal([]byte(c.counters), c.m.Counters()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(c.counters), c.m.Counters()))
 		wantError(t, c.m.(state.Checker).CheckCounters(), c.words...)
 	}
 }
@@ -83,9 +72,7 @@ func TestStateOfNothing(t *testing.T) {
 		`{"widths": [1, 2], "anchors": -5, "k": 1, "p": 1}`:              {&ASIFMap{}},
 	} {
 		for _, m := range maps {
-			if err := json.Unmarshal([]byte(text), m.Counters()); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, json.Unmarshal([]byte(text), m.Counters()))
 			if m.(state.Checker).CheckCounters() == nil {
 				t.Errorf("%T accepts %s", m, text)
 			}

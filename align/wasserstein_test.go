@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // lumps are rows around centres of unlike sizes: a shape that is like no rotation of itself.
@@ -29,10 +31,7 @@ func TestWasserstein(t *testing.T) {
 	for i, j := range order {
 		copy(shuffled.Data[j*d:][:d], y.Data[i*d:][:d])
 	}
-	m, found, err := Wasserstein{Restarts: 2}.FitUnpaired(e, x, shuffled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, found := check.Get2(Wasserstein{Restarts: 2}.FitUnpaired(e, x, shuffled))(t)
 	for i, j := range order {
 		if int(found.Texts[i]) != j {
 			t.Fatalf("row %d is matched with %d, want %d", i, found.Texts[i], j)
@@ -53,10 +52,7 @@ func TestWassersteinSeed(t *testing.T) {
 	x, y := gauss(1, 30, 4), gauss(2, 25, 3)
 	var first []float32
 	for range 2 {
-		m, found, err := Wasserstein{Restarts: 1, Seed: 3}.FitUnpaired(e, x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m, found := check.Get2(Wasserstein{Restarts: 1, Seed: 3}.FitUnpaired(e, x, y))(t)
 		if len(found.Texts) != 30 || m.Width() != 3 {
 			t.Fatalf("%d matches, width %d", len(found.Texts), m.Width())
 		}

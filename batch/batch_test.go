@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var (
@@ -73,9 +75,7 @@ func TestCheckAndUnion(t *testing.T) {
 	if all, err := Union(have, []Column{ids, pixels}); err != nil || len(all) != 3 || !all[2].Equal(ids) {
 		t.Errorf("union %v, %v", all, err)
 	}
-	if _, err := Union(have, []Column{long}); err == nil || !strings.Contains(err.Error(), "tokens (5) int32 too") {
-		t.Errorf("two lengths: %v", err)
-	}
+	check.Fails(Union(have, []Column{long}))(t, "tokens (5) int32 too")
 	defer func() {
 		if recover() == nil {
 			t.Error("a batch with two columns of one name must fail")

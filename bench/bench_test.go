@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tiny is a run of the trainer's tests.
@@ -16,16 +17,10 @@ const tiny = "../cmd/trainer/testdata/tiny.toml"
 
 // TestPhases checks that the times of all phases make up the step.
 func TestPhases(t *testing.T) {
-	cfg, err := config.Load(tiny, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(tiny, nil))(t)
 	var shown []string
-	r, err := Measure(t.Context(), cfg, Options{Steps: 3, Warmup: 1, Peak: time.Millisecond,
-		Progress: func(phase string, done, total int) { shown = append(shown, phase) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(Measure(t.Context(), cfg, Options{Steps: 3, Warmup: 1, Peak: time.Millisecond,
+		Progress: func(phase string, done, total int) { shown = append(shown, phase) }}))(t)
 	var sum float64
 	for _, p := range r.Phases {
 		sum += p.Share
@@ -46,10 +41,7 @@ func TestTablesInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	load := func(sets ...string) (config.Config, error) { return config.Load(tiny, sets) }
-	a, err := ParseAxis("batch=4,8,16")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Get(ParseAxis("batch=4,8,16"))(t)
 	o := Options{Steps: 1, Peak: time.Millisecond, Row: func(string) { cancel() }}
 	tables, err := Tables(ctx, []Axis{a}, load, o)
 	if !errors.Is(err, context.Canceled) || len(tables) != 1 || len(tables[0].Rows) != 1 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 )
 
@@ -15,19 +16,12 @@ func onDevice(t *testing.T) config.Config {
 	before := peakSide
 	peakSide = 128
 	t.Cleanup(func() { peakSide = before })
-	cfg, err := config.Load(tiny, []string{"compute.device=cuda"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return check.Get(config.Load(tiny, []string{"compute.device=cuda"}))(t)
 }
 
 // TestCUDAMeasure: a step on the device has all its ops there, each with a time, and memory.
 func TestCUDAMeasure(t *testing.T) {
-	r, err := Measure(t.Context(), onDevice(t), Options{Steps: 2, Warmup: 2, Peak: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(Measure(t.Context(), onDevice(t), Options{Steps: 2, Warmup: 2, Peak: time.Millisecond}))(t)
 	if r.Device == nil || len(r.Device.OnHost) > 0 || !(r.Device.MemoryMB > 0) || !(r.Peak > 0) || !(r.StepMS > 0) {
 		t.Fatalf("device %+v, peak %v, step %v ms", r.Device, r.Peak, r.StepMS)
 	}

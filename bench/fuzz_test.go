@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // FuzzRead reads any file as an earlier result and compares with it.
@@ -16,9 +17,7 @@ func FuzzRead(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "result.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b, 0o666))
 		r, err := Read(path)
 		if err != nil {
 			if err.Error() == "" {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // geodesicSets make the contrast of tiny geodesic.
@@ -16,20 +17,14 @@ var geodesicSets = []string{"objective.itc.score=geodesic", "objective.geodesic.
 // within a measured step, and that the step is charged its share.
 func TestGraphs(t *testing.T) {
 	for _, lag := range []string{"0", "3"} {
-		cfg, err := config.Load(tiny, append([]string{"objective.geodesic.lag_steps=" + lag}, geodesicSets...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := check.Get(config.Load(tiny, append([]string{"objective.geodesic.lag_steps=" + lag}, geodesicSets...)))(t)
 		var shown []string
-		r, err := Measure(t.Context(), cfg, Options{Steps: 2, Warmup: 1, Peak: time.Millisecond,
+		r := check.Get(Measure(t.Context(), cfg, Options{Steps: 2, Warmup: 1, Peak: time.Millisecond,
 			Progress: func(phase string, done, total int) {
 				if done == total {
 					shown = append(shown, phase)
 				}
-			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+			}}))(t)
 		if got := strings.Join(shown, ", "); got != "first graph, warm-up, graph rebuild, measuring" {
 			t.Errorf("lag %s: progress %s", lag, got)
 		}
@@ -78,15 +73,11 @@ func TestGraphsAreBuilt(t *testing.T) {
 		if w.Graphs() == nil || w.Graphs().Begun >= 0 {
 			t.Fatalf("%s: graphs %+v before the first is built", system, w.Graphs())
 		}
-		if err := b.firstGraphs(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, b.firstGraphs())
 		if w.Graphs().Image.Used == 0 || w.Graphs().Begun != cfg.Queue.StartSteps {
 			t.Errorf("%s: %d centres, begun at %d", system, w.Graphs().Image.Used, w.Graphs().Begun)
 		}
-		if err := b.rebuildGraphs(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, b.rebuildGraphs())
 		if want := cfg.Queue.StartSteps + rebuilds*20; w.Graphs().Begun != want {
 			t.Errorf("%s: the last rebuild at %d, want %d", system, w.Graphs().Begun, want)
 		}

@@ -3,11 +3,11 @@ package bench
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMeasureInference measures encoding by every system: each side that it has, each size of a batch, with and without states,
@@ -15,10 +15,7 @@ import (
 func TestMeasureInference(t *testing.T) {
 	for name, sets := range systems {
 		t.Run(name, func(t *testing.T) {
-			cfg, err := config.Load(tiny, sets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := check.Get(config.Load(tiny, sets))(t)
 			told := 0
 			r, err := MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{1, 3}, Progress: func(string, int, int) { told++ }})
 			if err != nil {
@@ -58,14 +55,8 @@ func TestMeasureInference(t *testing.T) {
 
 // TestFeaturesCostLess: a side whose last block computes nothing but what stands for a row has less to multiply.
 func TestFeaturesCostLess(t *testing.T) {
-	cfg, err := config.Load(tiny, systems["clip"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(tiny, systems["clip"]))(t)
+	r := check.Get(MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{4}}))(t)
 	for i := 0; i < len(r.Encodings); i += 2 {
 		if x, y := r.Encodings[i], r.Encodings[i+1]; x.States || !y.States || x.GFLOPRow >= y.GFLOPRow {
 			t.Errorf("%s: %v GFLOP for features, %v with states", x.Side, x.GFLOPRow, y.GFLOPRow)
@@ -75,14 +66,9 @@ func TestFeaturesCostLess(t *testing.T) {
 
 // TestInferenceErrors: what cannot be measured says why.
 func TestInferenceErrors(t *testing.T) {
-	cfg, err := config.Load(tiny, systems["moco"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{1}, Sides: []string{TextSide}})
-	if err == nil || !strings.Contains(err.Error(), `no such side (got "texts"): choose images`) {
-		t.Errorf("got %v", err)
-	}
+	cfg := check.Get(config.Load(tiny, systems["moco"]))(t)
+	_, err := MeasureInference(t.Context(), cfg, InferenceOptions{Batches: []int{1}, Sides: []string{TextSide}})
+	check.Error(t, err, `no such side (got "texts"): choose images`)
 }
 
 // TestCaptionLength: captions are of every length from a fifth of the most to the most, about as often.

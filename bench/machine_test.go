@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 )
@@ -57,12 +58,8 @@ func TestCaches(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"index0/level": "1\n", "index0/type": "Data\n", "index0/size": "48K\n", "index1/level": "9\n"} {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		check.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	if got := caches(dir); !slices.Equal(got, []string{"L1 Data 48K"}) {
 		t.Errorf("got %q", got)
@@ -71,10 +68,7 @@ func TestCaches(t *testing.T) {
 
 // TestMeasureMachineInterrupted keeps what was measured before an interruption.
 func TestMeasureMachineInterrupted(t *testing.T) {
-	cfg, err := config.Load(tiny, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(tiny, nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := Options{Steps: 1, Peak: time.Millisecond, Row: func(string) { cancel() }}
@@ -101,9 +95,7 @@ func TestCompareMachine(t *testing.T) {
 	if got := c.Below("training step", 0.8); got != nil {
 		t.Errorf("slower than 0.8: %+v", got)
 	}
-	if _, err := CompareMachine("f", machineOf(25, 10), machineOf(26, 8)); err == nil || !strings.Contains(err.Error(), "another kind of machine") {
-		t.Errorf("another kind: %v", err)
-	}
+	check.Fails(CompareMachine("f", machineOf(25, 10), machineOf(26, 8)))(t, "another kind of machine")
 }
 
 func TestMachineTable(t *testing.T) {
@@ -119,14 +111,8 @@ func TestMachineTable(t *testing.T) {
 
 // TestMachinesDocumented compares the table of docs/benchmarks.md with the files that it is of.
 func TestMachinesDocumented(t *testing.T) {
-	list, err := ReadMachines("../docs/machines")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../docs/benchmarks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(ReadMachines("../docs/machines"))(t)
+	text := check.Get(os.ReadFile("../docs/benchmarks.md"))(t)
 	if table := MachineTable(list); !strings.Contains(string(text), "\n"+table) {
 		t.Errorf("docs/benchmarks.md lacks the table of docs/machines: put there what trainer bench --table docs/machines prints:\n%s", table)
 	}
@@ -135,9 +121,7 @@ func TestMachinesDocumented(t *testing.T) {
 func TestReadMachineRefuses(t *testing.T) {
 	for name, text := range map[string]string{"no JSON": "{", "no machine": `{"step_ms": 3}`} {
 		file := filepath.Join(t.TempDir(), "x.json")
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(file, []byte(text), 0o644))
 		if _, err := ReadMachine(file); err == nil || !strings.Contains(err.Error(), "trainer bench --all --save") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -149,18 +133,14 @@ func TestReadMachineRefuses(t *testing.T) {
 	_, err := ReadMachine(os.DevNull)
 	_, err2 := Read(os.DevNull)
 	for _, err := range []error{err, err2} {
-		if err == nil || !strings.Contains(err.Error(), "is a device: give a file") {
-			t.Error(err)
-		}
+		check.Error(t, err, "is a device: give a file")
 	}
 }
 
 // A folder may be called as a pattern of others.
 func TestReadMachinesOfAnyFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "[of]")
-	if err := os.CopyFS(dir, os.DirFS("../docs/machines")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(dir, os.DirFS("../docs/machines")))
 	if list, err := ReadMachines(dir); err != nil || len(list) == 0 {
 		t.Errorf("%d machines, %v", len(list), err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMeasuresPools runs the step of GeRA in small: pools and neighbours are made up, and the
@@ -17,10 +18,7 @@ func TestMeasuresPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Measure(t.Context(), cfg, Options{Steps: 2, Warmup: 1, Peak: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(Measure(t.Context(), cfg, Options{Steps: 2, Warmup: 1, Peak: time.Millisecond}))(t)
 	ops := map[string]Time{}
 	for _, o := range r.Ops {
 		ops[o.Name] = o

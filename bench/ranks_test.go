@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestRanks measures two ranks: all tell the same of all, a step is what it computes and what it waits for, and the speed is
@@ -36,10 +37,7 @@ func TestRanks(t *testing.T) {
 // measuredRanks measures two ranks.
 func measuredRanks(t *testing.T, sets ...string) (config.Config, []Result) {
 	t.Helper()
-	cfg, err := config.Load(tiny, append([]string{"compute.threads=1"}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(tiny, append([]string{"compute.threads=1"}, sets...)))(t)
 	results, errs := make([]Result, 2), make([]error, 2)
 	var wg sync.WaitGroup
 	for i, g := range paralleltest.Ranks(2) {
@@ -48,9 +46,7 @@ func measuredRanks(t *testing.T, sets ...string) (config.Config, []Result) {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(errs...))
 	return cfg, results
 }
 
@@ -95,10 +91,7 @@ func TestSpread(t *testing.T) {
 
 // TestRanksThatCannotShare: a batch that is not divisible ends all before a model is built.
 func TestRanksThatCannotShare(t *testing.T) {
-	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", []string{"train.batch_size=7"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load("../cmd/trainer/testdata/tiny.toml", []string{"train.batch_size=7"}))(t)
 	var wg sync.WaitGroup
 	for _, g := range paralleltest.Ranks(2) {
 		wg.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -36,29 +37,17 @@ func workloadOf(t *testing.T, sets ...string) *workload {
 // configured is the configuration of tiny with overrides and its workload.
 func configured(t *testing.T, sets ...string) (config.Config, *workload) {
 	t.Helper()
-	cfg, err := config.Load(tiny, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := compute.New(compute.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(tiny, sets))(t)
+	e := check.Get(compute.New(compute.Options{Threads: 1}))(t)
 	t.Cleanup(e.Close)
-	w, err := newWorkload(cfg, e, parallel.Single{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := check.Get(newWorkload(cfg, e, parallel.Single{}))(t)
 	return cfg, w
 }
 
 // firstStep returns the parts of the loss in the first step.
 func firstStep(t *testing.T, w *workload) []model.Part {
 	t.Helper()
-	r, err := w.Step(t.Context(), &w.feed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(w.Step(t.Context(), &w.feed))(t)
 	return slices.Clone(r.Parts)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -21,23 +22,13 @@ func TestGoldenClasses(t *testing.T) {
 }
 
 func goldenClasses(t *testing.T, file string, blocks int) {
-	f, err := safetensors.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(file))(t)
 	defer f.Close()
 	want := func(name string) []float32 {
-		v, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return check.Get(f.Float32(name))(t)
 	}
 	ints := func(name string) (out []int32) {
-		v, err := f.Int64(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(f.Int64(name))(t)
 		for _, x := range v {
 			out = append(out, int32(x))
 		}
@@ -64,31 +55,18 @@ func goldenClasses(t *testing.T, file string, blocks int) {
 	for name, n := range s.nodes {
 		params, wrt = append(params, name), append(wrt, n)
 	}
-	grads, err := gorgonia.Grad(loss, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := exec.Compile(s.g, exec.Config{Engine: engine, Outputs: append(append(outputs, loss), grads...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, wrt...))(t)
+	m := check.Get(exec.Compile(s.g, exec.Config{Engine: engine, Outputs: append(append(outputs, loss), grads...)}))(t)
 	inputs := map[*gorgonia.Node]any{images: want("input/images"), ids: ints("input/ids"), lengths: ints("input/lengths")}
 	for name, n := range s.nodes {
 		inputs[n] = want("param/" + name)
 	}
 	for n, v := range inputs {
-		if err := m.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, v))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	check := func(what string, n *gorgonia.Node, want []float32, tol float64) {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		largest := 1e-2 // smaller are gradients that are zero in exact arithmetic, such as a key bias's
 		for _, v := range want {
 			largest = max(largest, math.Abs(float64(v)))

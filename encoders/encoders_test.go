@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -51,14 +52,9 @@ func TestParameterNames(t *testing.T) {
 	got := strings.Join(s.list(), "\n") + "\n"
 	const file = "testdata/parameters.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(os.ReadFile(file))(t)
 	if got != string(want) {
 		t.Errorf("the parameters changed, and with them every checkpoint:\n%s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
@@ -129,8 +130,6 @@ func TestGRURefused(t *testing.T) {
 			g.Text(&Context{}, NewScope(s), TextArgs{IDs: s.ints("ids", 2*tokens), Lengths: s.ints("lengths", 2), Len: tokens}, nil)
 			return nil
 		}()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 }

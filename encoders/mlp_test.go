@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -143,9 +143,7 @@ func TestMLPTokens(t *testing.T) {
 		MLP{Space: space.Space{Dim: 3}, Layers: 1, Hidden: 4, Dropout: 0.5}.Raw(NewScope(s), s.floats("x", 2, 4))
 		return nil
 	}()
-	if err == nil || !strings.Contains(err.Error(), "tokens are mapped without dropout (got 0.5)") {
-		t.Errorf("got %v", err)
-	}
+	check.Error(t, err, "tokens are mapped without dropout (got 0.5)")
 }
 
 // TestMLPDropout sees to it that a key drops hidden values, and another key others.

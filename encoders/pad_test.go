@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -20,10 +21,7 @@ func TestPadIsNotLearned(t *testing.T) {
 		x := b.Text(&Context{}, NewScope(s).In("text"), TextArgs{IDs: in, Lengths: n, Len: tokens}, nil)
 		loss := arith.Sum(nn.LinearGELU(x, NewScope(s).Param("read", bertInit, 4, b.Width), nil))
 		table := s.nodes["text/embeddings/word/weight"]
-		grads, err := gorgonia.Grad(loss, table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(loss, table))(t)
 		g := s.run(t, grads[0], map[*gorgonia.Node]any{in: ids, n: lengths})
 		for _, id := range []int{2, 7, 8} {
 			zero := !slices.ContainsFunc(g[id*b.Width:][:b.Width], func(v float32) bool { return v != 0 })

@@ -6,22 +6,19 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestInterpolatePositions compares with F.interpolate (tools/goldens/positions.py), also with antialias=True:
 // larger, smaller, equal and one-patch grids.
 func TestInterpolatePositions(t *testing.T) {
-	b, err := os.ReadFile("testdata/positions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/positions.json"))(t)
 	var cases []struct {
 		Width, To           int
 		Table, Want, Smooth []float32
 	}
-	if err := json.Unmarshal(b, &cases); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(b, &cases))
 	if len(cases) != 7 {
 		t.Fatalf("%d cases", len(cases))
 	}
@@ -31,10 +28,7 @@ func TestInterpolatePositions(t *testing.T) {
 			resample func(table []float32, width, classes, to int) ([]float32, error)
 			want     []float32
 		}{{"plain", InterpolatePositions, c.Want}, {"smooth", SmoothPositions, c.Smooth}} {
-			got, err := law.resample(c.Table, c.Width, 1, c.To)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(law.resample(c.Table, c.Width, 1, c.To))(t)
 			if len(got) != len(law.want) {
 				t.Fatalf("%s to %d: %d values, want %d", law.name, c.To, len(got), len(law.want))
 			}
@@ -50,10 +44,7 @@ func TestInterpolatePositions(t *testing.T) {
 // TestInterpolatePositionsWithoutClassTokens compares the grids of the same cases alone.
 func TestInterpolatePositionsWithoutClassTokens(t *testing.T) {
 	table := normals(3, (1+16)*3)
-	with, err := InterpolatePositions(table, 3, 1, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	with := check.Get(InterpolatePositions(table, 3, 1, 7))(t)
 	without, err := InterpolatePositions(table[3:], 3, 0, 7)
 	if err != nil || !slices.Equal(without, with[3:]) {
 		t.Errorf("a grid without class tokens differs: %v", err)
@@ -63,10 +54,7 @@ func TestInterpolatePositionsWithoutClassTokens(t *testing.T) {
 func TestInterpolatePositionsIdentity(t *testing.T) {
 	for _, side := range []int{1, 2, 7, 16} {
 		table := normals(uint64(side), (1+side*side)*3)
-		got, err := InterpolatePositions(table, 3, 1, side)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(InterpolatePositions(table, 3, 1, side))(t)
 		if !slices.Equal(got, table) {
 			t.Errorf("a grid of %d is not kept", side)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -189,8 +190,6 @@ func TestResNetRefuses(t *testing.T) {
 			ResNetTower{r}.Encode(&Context{Statistics: func(Moments, ...Moments) {}}, NewScope(s), Inputs{batch.Images: images}, Want{Classes: true})
 			return nil
 		}()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		check.Error(t, err, want)
 	}
 }

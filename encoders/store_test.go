@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -75,27 +76,15 @@ var engine = func() *kernel.Engine {
 // run computes out, a copy, for the given inputs.
 func (s *store) run(t testing.TB, out *gorgonia.Node, inputs map[*gorgonia.Node]any) []float32 {
 	t.Helper()
-	m, err := exec.Compile(s.g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(s.g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}))(t)
 	for name, n := range s.nodes {
-		if err := m.SetInput(n, s.values[name]); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, s.values[name]))
 	}
 	for n, v := range inputs {
-		if err := m.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, v))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	a, err := m.Value(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	a := check.Get(m.Value(out))(t)
 	return slices.Clone(a.F32)
 }
 

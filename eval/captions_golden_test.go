@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // captionsGolden is what the official evaluation of COCO's captions makes of some (tools/goldens/captions.py).
@@ -29,10 +31,7 @@ type captionsGolden struct {
 
 func readCaptionsGolden(t *testing.T) (g captionsGolden) {
 	t.Helper()
-	b, err := os.ReadFile("testdata/captions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/captions.json"))(t)
 	if err := json.Unmarshal(b, &g); err != nil || len(g.Corpora) == 0 || len(g.Words) == 0 {
 		t.Fatal("no cases", err)
 	}
@@ -49,26 +48,17 @@ func checkCaptionScores(t *testing.T, name string, all []Captioned, bleu [4]floa
 			t.Errorf("%s: %s is %v, want %v", name, what, got, want)
 		}
 	}
-	got, err := Bleu(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(Bleu(all))(t)
 	for n, want := range bleu {
 		near(fmt.Sprint("BLEU-", n+1), got[n], want)
 	}
 	for i := range bleuEach {
-		one, err := Bleu(all[i : i+1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := check.Get(Bleu(all[i : i+1]))(t)
 		for n, want := range bleuEach[i] {
 			near(fmt.Sprintf("BLEU-%d of caption %d", n+1, i), one[n], want)
 		}
 	}
-	mean, gotEach, err := Cider(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mean, gotEach := check.Get2(Cider(all))(t)
 	near("CIDEr", mean, cider)
 	for i, want := range each {
 		near(fmt.Sprint("CIDEr of caption ", i), gotEach[i], want)
@@ -115,10 +105,7 @@ func captioned(captions []string, references [][]string) []Captioned {
 // TestCaptionsHostile has captions that are hard to split, with what the official evaluation makes of them
 // (tools/goldens/captions_hostile.py).
 func TestCaptionsHostile(t *testing.T) {
-	b, err := os.ReadFile("testdata/captions_hostile.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/captions_hostile.json"))(t)
 	var corpora []struct {
 		Captions       []string
 		References     [][]string

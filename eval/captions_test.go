@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestCaptionMetricsByHand has values worked out by hand. "a b c d" against "a b c d e": all n-grams are right, and the
@@ -52,9 +53,7 @@ func TestCaptionMetricsErrors(t *testing.T) {
 		_, err := Bleu(c.all)
 		_, _, err2 := Cider(c.all)
 		for _, err := range []error{err, err2} {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
+			check.Error(t, err, c.want)
 		}
 	}
 }

@@ -6,17 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/space"
 )
 
 // TestClassMeans is worked out by hand: prompts are averaged first and brought to unit length
 // after that.
 func TestClassMeans(t *testing.T) {
-	got, err := ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"},
-		space.Space{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(ClassMeans([]float32{1, 0, 0, 1, 0, 3, 0, 1}, []int32{1, 1, 0, 1}, []string{"dog", "cat"},
+		space.Space{}))(t)
 	a, b := float32(1/math.Sqrt(5)), float32(2/math.Sqrt(5))
 	for i, want := range []float32{0, 1, a, b} {
 		if !(math.Abs(float64(got[i]-want)) <= 1e-6) {

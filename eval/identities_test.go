@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // naiveIdentities counts places by their definition: before a right answer stand all candidates
@@ -123,25 +125,17 @@ func TestIdentities(t *testing.T) {
 // camera and is ignored, so are the query itself and, being tied, the right answer of camera 1 comes last.
 func TestIdentitiesRules(t *testing.T) {
 	gallery := []Item{{0, 7, 0}, {1, 7, 0}, {2, 7, 1}, {3, 8, 0}, {4, 8, 1}, {5, 9, NoCamera}, {6, 7, 2}}
-	got, err := MeasureIdentities(gallery[:1], gallery, 1, Matrix([]float32{9, 8, .5, .5, .5, .1, .9}, 7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(MeasureIdentities(gallery[:1], gallery, 1, Matrix([]float32{9, 8, .5, .5, .5, .1, .9}, 7)))(t)
 	// Candidates: 6 right, then 3 and 4 wrong, 2 right, 5 wrong.
 	want := Identities{MAP: 100 * (1 + 2./4) / 2, MINP: 100 * 2. / 4, R1: 100, R5: 100, R10: 100, R100: 100, Queries: 1,
 		Gallery: 7, ChanceR1: 40}
 	sameIdentities(t, got, want)
-	all, err := MeasureIdentities(gallery, gallery, 3, Matrix(make([]float32, 49), 7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := check.Get(MeasureIdentities(gallery, gallery, 3, Matrix(make([]float32, 49), 7)))(t)
 	if all.R1 > 0 || all.Unmatched != 1 {
 		t.Errorf("equal scores give R@1 %g, want 0; %d unmatched, want 1", all.R1, all.Unmatched)
 	}
-	if _, err := MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0},
-		7)); err == nil || !strings.Contains(err.Error(), "NaN") {
-		t.Errorf("NaN gives error %v", err)
-	}
+	check.Fails(MeasureIdentities(gallery, gallery, 1, Matrix([]float32{0, 0, 0, float32(math.NaN()), 0, 0, 0},
+		7)))(t, "NaN")
 }
 
 // TestChanceAP compares the expectation with the mean over all orders of four candidates.
@@ -170,10 +164,7 @@ func TestChanceAP(t *testing.T) {
 
 // TestIdentitiesGolden compares with numpy, from tools/goldens/identities.py.
 func TestIdentitiesGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/identities.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/identities.json"))(t)
 	var cases []struct {
 		QueryID, GalleryID         []int64
 		QueryCamera, GalleryCamera []int32
@@ -181,9 +172,7 @@ func TestIdentitiesGolden(t *testing.T) {
 		Want                       map[string]float64
 		Unmatched                  int
 	}
-	if err := json.Unmarshal(b, &cases); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(b, &cases))
 	for _, c := range cases {
 		var queries, gallery []Item
 		for i, id := range c.GalleryID {
@@ -192,10 +181,7 @@ func TestIdentitiesGolden(t *testing.T) {
 		for i, id := range c.QueryID {
 			queries = append(queries, Item{len(gallery) + i, id, c.QueryCamera[i]})
 		}
-		got, err := MeasureIdentities(queries, gallery, 5, Matrix(c.Scores, len(gallery)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(MeasureIdentities(queries, gallery, 5, Matrix(c.Scores, len(gallery))))(t)
 		if got.Unmatched != c.Unmatched {
 			t.Errorf("%d unmatched, want %d", got.Unmatched, c.Unmatched)
 		}

@@ -5,16 +5,15 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestNotFinite: rows and scores that are not finite are an error, and no class, rank or precision.
 func TestNotFinite(t *testing.T) {
 	e := probeEngine(t)
 	x, labels := []float32{1, 0, 0, 1, 1, 1}, []int32{0, 1, 0}
-	c, err := NewCorrespondence([]int{0, 1, 2}, []int{0, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence([]int{0, 1, 2}, []int{0, 1, 2}))(t)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		y := slices.Clone(x)
 		y[3] = float32(bad)

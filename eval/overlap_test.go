@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestNeighbourLists(t *testing.T) {
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 2}))(t)
 	defer e.Close()
 	// Directions at 0, 10, 25 and 90 degrees, of several lengths.
 	x := []float32{2, 0, .985, .174, 4.53, 2.11, 0, 1}

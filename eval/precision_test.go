@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestPrecision compares with the definition on random scores with ties: images of one id and
@@ -19,10 +21,7 @@ func TestPrecision(t *testing.T) {
 	for j := range textImage {
 		textImage[j] = j % 30
 	}
-	c, err := NewCorrespondence(ids, textImage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence(ids, textImage))(t)
 	scores := make([]float32, 30*80)
 	for i := range scores {
 		scores[i] = float32(r.IntN(12))
@@ -65,10 +64,7 @@ func TestPrecision(t *testing.T) {
 		want[3] += at(column, right, 10) / 80
 	}
 	for _, chunk := range []int{1, 7, 30} {
-		p, err := MeasurePrecision(c, chunk, Matrix(scores, 80))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(MeasurePrecision(c, chunk, Matrix(scores, 80)))(t)
 		for i, v := range p.Values() {
 			if !(math.Abs(v.Value-want[i]) <= 1e-9) {
 				t.Errorf("%s %v, want %v", v.Name, v.Value, want[i])
@@ -83,14 +79,8 @@ func TestPrecision(t *testing.T) {
 // TestPrecisionVector is worked out by hand: two images with three texts each, of which one is
 // ahead of a wrong one.
 func TestPrecisionVector(t *testing.T) {
-	c, err := NewCorrespondence([]int{0, 1}, []int{0, 0, 0, 1, 1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := MeasurePrecision(c, 2, Matrix([]float32{9, 8, 1, 7, 6, 5, 0, 0, 0, 3, 2, 1}, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence([]int{0, 1}, []int{0, 0, 0, 1, 1, 1}))(t)
+	p := check.Get(MeasurePrecision(c, 2, Matrix([]float32{9, 8, 1, 7, 6, 5, 0, 0, 0, 3, 2, 1}, 6)))(t)
 	// Image 0: right, right, wrong, wrong, wrong, right. Image 1: right three times. Texts: one of two images is right.
 	want := Precision{I2T: PrecisionAt{(40 + 60) / 2., (30 + 30) / 2.}, T2I: PrecisionAt{20, 10}, I2TChance: 50, T2IChance: 50}
 	got := []float64{p.I2T.P5, p.I2T.P10, p.T2I.P5, p.T2I.P10, p.I2TChance, p.T2IChance}

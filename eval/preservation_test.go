@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // neighbourRank is NeighbourRank of all rows by its definition.
@@ -60,10 +61,7 @@ func closeness(x []float64, n, i, j int) float64 {
 }
 
 func TestNeighbourRank(t *testing.T) {
-	e, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Threads: 2}))(t)
 	defer e.Close()
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 150
@@ -100,10 +98,7 @@ func TestNeighbourRank(t *testing.T) {
 	if want := neighbourRank(wideX, wideMoved, n, 5, closeness); err != nil || !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("rows far from the origin: %v, want %v (%v)", got, want, err)
 	}
-	want, err := NeighbourRank(t.Context(), e, x, y, n, 5, n, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(NeighbourRank(t.Context(), e, x, y, n, 5, n, true))(t)
 	for _, unit := range []float32{0x1p-90, 0x1p-30, 0x1p30, 0x1p90} { // nor do ranks see their unit
 		scaled := make([]float32, len(y))
 		for i, v := range y {

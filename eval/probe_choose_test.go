@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestChooseDecay compares the search with fits made one by one on rows that are divided by hand.
@@ -25,14 +27,8 @@ func TestChooseDecay(t *testing.T) {
 	testX, testY := rowsAt(x, labels, 100, held)
 	best, values := math.Inf(-1), map[float64]bool{}
 	for _, tried := range c.Tried {
-		p, err := FitProbe(t.Context(), e, fitX, fitY, ProbeOptions{Classes: 3, Decay: tried.Decay})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := p.Predict(testX, len(testY))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(FitProbe(t.Context(), e, fitX, fitY, ProbeOptions{Classes: 3, Decay: tried.Decay}))(t)
+		got := check.Get(p.Predict(testX, len(testY)))(t)
 		if a := Accuracy(got, testY); a != tried.Top1 {
 			t.Errorf("decay %g: %v, want %v", tried.Decay, tried.Top1, a)
 		}

@@ -6,15 +6,14 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestProbeGolden compares weights, loss and predictions with scikit-learn's logistic regression
 // (tools/goldens/probe.py).
 func TestProbeGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/probe.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/probe.json"))(t)
 	var cases []struct {
 		Classes   int       `json:"classes"`
 		Dim       int       `json:"dim"`
@@ -30,11 +29,8 @@ func TestProbeGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		p, err := FitProbe(t.Context(), probeEngine(t), c.Train, c.Labels,
-			ProbeOptions{Classes: c.Classes, Decay: c.Decay})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(FitProbe(t.Context(), probeEngine(t), c.Train, c.Labels,
+			ProbeOptions{Classes: c.Classes, Decay: c.Decay}))(t)
 		n := len(c.Labels)
 		logits := make([]float32, n*c.Classes)
 		p.logits(p.prepared(c.Train, n), p.weight, p.bias, n, logits)

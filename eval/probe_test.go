@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func probeEngine(t *testing.T) *compute.Engine {
 	t.Helper()
-	e, err := compute.New(compute.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -46,14 +44,8 @@ func TestProbeSeparable(t *testing.T) {
 	e, r := probeEngine(t), rand.New(rand.NewPCG(6, 1))
 	x, labels := blobs(r, 90, 8, 3, .3)
 	y, want := blobs(r, 60, 8, 3, .3)
-	p, err := FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := p.Predict(y, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}))(t)
+	got := check.Get(p.Predict(y, 60))(t)
 	if a := Accuracy(got, want); a != 100 {
 		t.Errorf("accuracy %v of the probe", a)
 	}
@@ -63,19 +55,13 @@ func TestProbeSeparable(t *testing.T) {
 	for i := range y {
 		y[i] -= 40
 	}
-	if got, err = NearestNeighbours(t.Context(), e, x, labels, 3, y, 60, 20); err != nil {
-		t.Fatal(err)
-	}
+	got = check.Get(NearestNeighbours(t.Context(), e, x, labels, 3, y, 60, 20))(t)
 	if a := Accuracy(got, want); a < 95 {
 		t.Errorf("accuracy %v of neighbours", a)
 	}
 	r.Shuffle(len(labels), func(i, j int) { labels[i], labels[j] = labels[j], labels[i] })
-	if p, err = FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err = p.Predict(y, 60); err != nil {
-		t.Fatal(err)
-	}
+	p = check.Get(FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: 3, Decay: 1e-3}))(t)
+	got = check.Get(p.Predict(y, 60))(t)
 	if a := Accuracy(got, want); a > 65 {
 		t.Errorf("accuracy %v with shuffled labels", a)
 	}
@@ -92,10 +78,7 @@ func TestProbeIsTheMinimum(t *testing.T) {
 	for i := range labels {
 		labels[i] = int32(r.IntN(k))
 	}
-	p, err := FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: k, Decay: decay})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(FitProbe(t.Context(), e, x, labels, ProbeOptions{Classes: k, Decay: decay}))(t)
 	z := p.prepared(x, n)
 	grad := make([]float64, k*(d+1))
 	for i := range n {
@@ -185,10 +168,7 @@ func TestProbeMisuse(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	p, err := FitProbe(t.Context(), e, x, []int32{0, 1}, ProbeOptions{Classes: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(FitProbe(t.Context(), e, x, []int32{0, 1}, ProbeOptions{Classes: 2}))(t)
 	if _, err := p.Predict(x, 3); err == nil {
 		t.Error("features of another width pass")
 	}
@@ -206,10 +186,7 @@ func TestProbeOfAnySize(t *testing.T) {
 		for i, v := range x {
 			scaled[i] = (v - 40) * unit
 		}
-		p, err := FitProbe(t.Context(), e, scaled, labels, ProbeOptions{Classes: 3, Decay: 1e-3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(FitProbe(t.Context(), e, scaled, labels, ProbeOptions{Classes: 3, Decay: 1e-3}))(t)
 		got, err := p.Predict(scaled, len(labels))
 		if err != nil || Accuracy(got, labels) != 100 {
 			t.Errorf("features of size %g: %.1f %% right, %v", unit, Accuracy(got, labels), err)
@@ -225,11 +202,8 @@ func TestProbeOfAnySize(t *testing.T) {
 
 // TestProbeOfConstantFeatures has nothing to go by but the frequencies.
 func TestProbeOfConstantFeatures(t *testing.T) {
-	p, err := FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0},
-		ProbeOptions{Classes: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(FitProbe(t.Context(), probeEngine(t), []float32{5, 5, 5, 5, 5, 5}, []int32{1, 1, 0},
+		ProbeOptions{Classes: 2}))(t)
 	got, err := p.Predict([]float32{5, 5, 9, 9}, 2)
 	if err != nil || !slices.Equal(got, []int32{1, 1}) {
 		t.Errorf("%v %v", got, err)

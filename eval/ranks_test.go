@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // gallery has images of the ids images; texts names for every text the id of its image. The
@@ -22,11 +24,7 @@ func gallery(t testing.TB, images, texts []int) *Correspondence {
 		owner[j] = of[id][0]
 		of[id] = append(of[id][1:], owner[j])
 	}
-	c, err := NewCorrespondence(images, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return check.Get(NewCorrespondence(images, owner))(t)
 }
 
 // random is a gallery with what it was made from.
@@ -58,10 +56,7 @@ func randomGallery(t testing.TB, r *rand.Rand, n, classes, levels int) random {
 	for i := range g.scores {
 		g.scores[i] = float32(r.IntN(levels))
 	}
-	var err error
-	if g.Correspondence, err = NewCorrespondence(g.ids, g.owner); err != nil {
-		t.Fatal(err)
-	}
+	g.Correspondence = check.Get(NewCorrespondence(g.ids, g.owner))(t)
 	return g
 }
 
@@ -159,15 +154,10 @@ func TestChunksAgainstOracle(t *testing.T) {
 			}
 			r.Shuffle(len(blocks), func(a, b int) { blocks[a], blocks[b] = blocks[b], blocks[a] })
 			for _, b := range blocks {
-				if err := pass(b.row, scores[b.row*texts:(b.row+b.n)*texts]); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, pass(b.row, scores[b.row*texts:(b.row+b.n)*texts]))
 			}
 		}
-		got, err := k.Ranks()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(k.Ranks())(t)
 		if !sameRanks(got, want) {
 			t.Fatalf("trial %d: ranks %v, want %v", trial, got, want)
 		}
@@ -177,10 +167,7 @@ func TestChunksAgainstOracle(t *testing.T) {
 func TestConstantScoresGiveNoRecall(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	c := randomGallery(t, r, 40, 0, 1)
-	ranks, err := Rank(c.Correspondence, 7, Matrix(c.scores, c.NumTexts()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := check.Get(Rank(c.Correspondence, 7, Matrix(c.scores, c.NumTexts())))(t)
 	for name, v := range ranks.Metrics().Map() {
 		if strings.Contains(name, "_r") && !strings.Contains(name, "rank") && v != 0 {
 			t.Errorf("%s = %g with constant scores", name, v)
@@ -249,9 +236,7 @@ func TestRankerProtocol(t *testing.T) {
 	r := NewRanker(c, 0)
 	check := func(err error, want string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	check(r.Count(0, row), "seen 0 of 2 images")
 	check(r.Positives(0, row[:1]), "does not fit")
@@ -294,10 +279,7 @@ func TestCorrespondenceErrors(t *testing.T) {
 // TestCorrespondenceKeepsItsTexts: what the caller does with the list afterwards changes no folds.
 func TestCorrespondenceKeepsItsTexts(t *testing.T) {
 	texts := []int{0, 1, 2, 3}
-	c, err := NewCorrespondence([]string{"a", "b", "c", "d"}, texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence([]string{"a", "b", "c", "d"}, texts))(t)
 	clear(texts)
 	folds, err := c.Folds(2)
 	if err != nil || !slices.Equal(folds[1].Texts, []int{2, 3}) {
@@ -323,8 +305,6 @@ func BenchmarkRank(b *testing.B) {
 	}
 	b.SetBytes(int64(len(scores)))
 	for b.Loop() {
-		if _, err := Rank(c, 128, Matrix(scores, len(texts))); err != nil {
-			b.Fatal(err)
-		}
+		check.Get(Rank(c, 128, Matrix(scores, len(texts))))(b)
 	}
 }

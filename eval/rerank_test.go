@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tableScorer looks second scores up in two matrices, images x texts.
@@ -64,10 +66,7 @@ func TestRerankAgainstDense(t *testing.T) {
 				dense2[i*texts+j] = s.t2i[i*texts+j]
 			}
 		}
-		before, got, err := RankAndRerank(g.Correspondence, 1+r.IntN(5), topK, Matrix(first, texts), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before, got := check.Get2(RankAndRerank(g.Correspondence, 1+r.IntN(5), topK, Matrix(first, texts), s))(t)
 		if want := g.naiveRanks(first); !sameRanks(before, want) {
 			t.Fatalf("trial %d: first ranks %v, want %v", trial, before, want)
 		}
@@ -120,10 +119,7 @@ func TestCandidatesAreSorted(t *testing.T) {
 		5, 5, 9, 1,
 		7, 7, 7, 7,
 	}
-	r, err := runRanker(c, 1, 3, Matrix(scores, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(runRanker(c, 1, 3, Matrix(scores, 4)))(t)
 	want := &Candidates{
 		// Image 0 owns texts 0 and 3; at score 5 the wrong text 1 goes first.
 		Texts:  [][]int{{2, 1, 0}, {0, 3, 1}},
@@ -143,10 +139,7 @@ func TestRerankRepairs(t *testing.T) {
 		4, 8, 9,
 	}
 	ideal := []float32{1, 0, 0, 0, 1, 0, 0, 0, 1}
-	_, got, err := RankAndRerank(c, 2, 2, Matrix(first, 3), &tableScorer{texts: 3, i2t: ideal, t2i: ideal})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, got := check.Get2(RankAndRerank(c, 2, 2, Matrix(first, 3), &tableScorer{texts: 3, i2t: ideal, t2i: ideal}))(t)
 	// Image 0 and text 1 had rank 2, beyond the list of two.
 	if want := (&Ranks{I2T: []int{2, 0, 0}, T2I: []int{0, 2, 0}}); !sameRanks(got, want) {
 		t.Errorf("ranks %v, want %v", got, want)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) }
@@ -67,10 +69,7 @@ func TestChanceByHand(t *testing.T) {
 	for i := range each {
 		each[i] = i
 	}
-	c, err := NewCorrespondence(classes, each)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence(classes, each))(t)
 	m = c.Chance()
 	if w := 100 * float64(25+100+400+625) / 3600; !near(m.I2T.R1, w) || !near(m.T2I.R1, w) || m.I2T.MedianRank != 2 {
 		t.Errorf("classes: %+v, want R@1 %g and median rank 2", m, w)
@@ -111,10 +110,7 @@ func TestChanceBySimulation(t *testing.T) {
 			for k := range c.scores {
 				c.scores[k] = r.Float32()
 			}
-			ranks, err := Rank(c.Correspondence, 12, Matrix(c.scores, c.NumTexts()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ranks := check.Get(Rank(c.Correspondence, 12, Matrix(c.scores, c.NumTexts())))(t)
 			all[i] = ranks.Metrics()
 		}
 		got, want := Mean(all).Map(), c.Chance().Map()
@@ -154,10 +150,7 @@ func TestFoldsAgainstCutGalleries(t *testing.T) {
 		const folds, size = 5, 4
 		g := randomGallery(t, r, folds*size, trial%4, 15)
 		texts, scores := g.NumTexts(), g.scores
-		avg, each, err := foldMetrics(g.Correspondence, folds, 3, Matrix(scores, texts))
-		if err != nil {
-			t.Fatal(err)
-		}
+		avg, each := check.Get2(foldMetrics(g.Correspondence, folds, 3, Matrix(scores, texts)))(t)
 		rsum := 0.0
 		for f := range folds {
 			cut := random{ids: g.ids[f*size:][:size]}
@@ -192,18 +185,13 @@ func TestFoldErrors(t *testing.T) {
 	}
 	nan := float32(math.NaN())
 	_, _, err := foldMetrics(c, 3, 1, Matrix([]float32{1, 0, 0, 0, 1, 0, 0, 0, nan}, 3))
-	if err == nil || !strings.Contains(err.Error(), "fold 2") {
-		t.Errorf("error %v", err)
-	}
+	check.Error(t, err, "fold 2")
 }
 
 // A single fold is the whole gallery.
 func TestOneFold(t *testing.T) {
 	g := randomGallery(t, rand.New(rand.NewPCG(1, 9)), 9, 4, 30)
-	avg, _, err := foldMetrics(g.Correspondence, 1, 4, Matrix(g.scores, g.NumTexts()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	avg, _ := check.Get2(foldMetrics(g.Correspondence, 1, 4, Matrix(g.scores, g.NumTexts())))(t)
 	if want := g.naiveRanks(g.scores).Metrics(); !reflect.DeepEqual(avg, want) {
 		t.Errorf("%+v, want %+v", avg, want)
 	}

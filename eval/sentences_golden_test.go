@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // sentencesGolden is testdata/sentences.json.
@@ -43,10 +45,7 @@ type sentencesGolden struct {
 
 // TestSentencesGolden compares with scipy, scikit-learn and numpy (tools/goldens/sentences.py).
 func TestSentencesGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/sentences.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/sentences.json"))(t)
 	var g sentencesGolden
 	if err := json.Unmarshal(b, &g); err != nil || len(g.Rules) != 3 || len(g.Isotropy) != 2 {
 		t.Fatal(err)
@@ -110,10 +109,7 @@ func TestSentencesGolden(t *testing.T) {
 		}
 	}
 	for _, w := range g.Isotropy {
-		got, err := MeasureIsotropy(w.X, w.Rows, w.Width, w.Pairs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(MeasureIsotropy(w.X, w.Rows, w.Width, w.Pairs))(t)
 		near("mean cosine", got.Cosine, w.Cosine)
 		near("effective rank", got.EffectiveRank, w.EffectiveRank)
 		near("participation ratio", got.Participation, w.Participation)
@@ -136,10 +132,7 @@ func TestSentencesGolden(t *testing.T) {
 	near("MAE", m.MAE, w.MAE)
 	near("correlation", m.Pearson, w.Pearson)
 	const d = 5
-	layer, err := FitLinear(w.X[:w.Train*d], d, w.Labels[:w.Train], w.Penalty)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layer := check.Get(FitLinear(w.X[:w.Train*d], d, w.Labels[:w.Train], w.Penalty))(t)
 	for i, v := range layer.Predict(w.X[w.Train*d:]) {
 		near("prediction", v, w.Told[i])
 	}

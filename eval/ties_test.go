@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // sameRanks compares ranks without their ties.
@@ -83,18 +85,12 @@ func TestMeanOverTies(t *testing.T) {
 		for j := range of {
 			of[j] = j % n
 		}
-		c, err := NewCorrespondence(ids, of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(NewCorrespondence(ids, of))(t)
 		scores := make([]float32, n*texts)
 		for k := range scores {
 			scores[k] = float32(r.IntN(3))
 		}
-		ranks, err := Rank(c, 2, Matrix(scores, texts))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranks := check.Get(Rank(c, 2, Matrix(scores, texts)))(t)
 		var want Metrics
 		add := func(d *Direction, of []float32, queries int, right func(k int) bool) {
 			r1, r5, rank := oracle(of, right)
@@ -136,18 +132,12 @@ func TestMeanWithoutTies(t *testing.T) {
 	for i := range ids {
 		ids[i], of[i] = int64(i), i
 	}
-	c, err := NewCorrespondence(ids, of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(NewCorrespondence(ids, of))(t)
 	scores := make([]float32, n*n)
 	for k := range scores {
 		scores[k] = r.Float32()
 	}
-	ranks, err := Rank(c, 7, Matrix(scores, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := check.Get(Rank(c, 7, Matrix(scores, n)))(t)
 	near := func(a, b Direction) bool {
 		return math.Abs(a.R1-b.R1) < 1e-9 && math.Abs(a.R5-b.R5) < 1e-9 && math.Abs(a.R10-b.R10) < 1e-9 &&
 			math.Abs(a.MeanRank-b.MeanRank) < 1e-9 && a.MedianRank == b.MedianRank
@@ -156,9 +146,7 @@ func TestMeanWithoutTies(t *testing.T) {
 		t.Errorf("without ties: %+v and %+v", a, b)
 	}
 	clear(scores)
-	if ranks, err = Rank(c, 7, Matrix(scores, n)); err != nil {
-		t.Fatal(err)
-	}
+	ranks = check.Get(Rank(c, 7, Matrix(scores, n)))(t)
 	a, b := ranks.MeanMetrics(), c.Chance()
 	if b.I2T.MedianRank = a.I2T.MedianRank; !near(a.I2T, b.I2T) {
 		t.Errorf("of equal scores: %+v, chance %+v", a.I2T, b.I2T)

@@ -5,14 +5,13 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestVQAGolden compares with the published rules in Python (tools/goldens/vqa.py).
 func TestVQAGolden(t *testing.T) {
-	b, err := os.ReadFile("testdata/vqa.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/vqa.json"))(t)
 	var g struct {
 		Normalized [][2]string
 		Questions  []struct {

@@ -3,6 +3,8 @@ package eval
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestWholeNumbers: what is right everywhere is 100 % of any number, and what is the same everywhere is 1 or -1, to the
@@ -22,10 +24,7 @@ func TestWholeNumbers(t *testing.T) {
 		for i := range own {
 			own[i], ids[i] = i, i/10 // ten images with a text each are right answers for each other
 		}
-		c, err := NewCorrespondence(ids, own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(NewCorrespondence(ids, own))(t)
 		p, err := MeasurePrecision(c, 64, func(row, rows int, dst []float32) error {
 			for i := range rows {
 				for j := range own {

@@ -6,6 +6,8 @@ import (
 	"image/draw"
 	"math"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func plain(w, h int) image.Image {
@@ -77,10 +79,7 @@ func TestStrip(t *testing.T) {
 	if shares[0] != 0 || shares[1] != 0.75 || shares[2] != 0 || shares[3] != 0.25 {
 		t.Errorf("shares %v", shares)
 	}
-	small, err := Strip(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := check.Get(Strip(list))(t)
 	for range 40 {
 		list = append(list, Word{Text: "words", Value: 1}, Word{Text: string(make([]rune, 200)), Value: math.SmallestNonzeroFloat64})
 	}

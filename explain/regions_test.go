@@ -4,6 +4,8 @@ import (
 	"image"
 	"image/color"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestRegions: the strongest box is the brightest, on an image, on an empty canvas, and as squares in a row
@@ -13,11 +15,7 @@ func TestRegions(t *testing.T) {
 	values := []float64{0.1, 2}
 	draw := func(img image.Image, boxes []Box, n int, values []float64) *image.RGBA {
 		t.Helper()
-		m, err := Regions(img, boxes, n, values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+		return check.Get(Regions(img, boxes, n, values))(t)
 	}
 	m := draw(plain(400, 600), boxes, 2, values)
 	if m.Rect.Dx() != 400 || m.Rect.Dy() != 600 {
@@ -53,10 +51,7 @@ func TestHeatmap(t *testing.T) {
 	}
 	size := func(h Heatmap) image.Rectangle {
 		t.Helper()
-		m, err := h.Draw()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(h.Draw())(t)
 		return m.Bounds()
 	}
 	bare := size(h)

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/weights"
 )
@@ -23,11 +24,7 @@ import (
 func written(t *testing.T, x *exporttest.Tiny, o export.Options) export.Written {
 	t.Helper()
 	o.Out = filepath.Join(t.TempDir(), "out")
-	w, err := export.Write(x.Model, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return check.Get(export.Write(x.Model, o))(t)
 }
 
 // numbers reads a parameter.
@@ -38,9 +35,7 @@ func numbers(t *testing.T, p weights.Param) []float32 {
 		n *= d
 	}
 	x := make([]float32, n)
-	if err := p.Read(x); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, p.Read(x))
 	return x
 }
 
@@ -55,10 +50,7 @@ func TestLengthOfTexts(t *testing.T) {
 		{"clip", export.OpenCLIP, "data.tokens=6", true},
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, "data.tokens=4")), export.Options{To: c.to})
-		m, err := weights.Open(w.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(weights.Open(w.Path))(t)
 		var got []string
 		for _, s := range m.Settings() {
 			if s.Key == "data.tokens" {
@@ -173,10 +165,7 @@ func TestRoundTrip(t *testing.T) {
 // Whole words are refused with the forms that need no tokenizer.
 func TestWholeWords(t *testing.T) {
 	x := exporttest.New(t, exporttest.Find(t, "vit_bert"))
-	var err error
-	if x.Tokenizer, err = tokenizer.LearnWords(slices.Values([]string{"a dog", "a cat"}), 100, 1); err != nil {
-		t.Fatal(err)
-	}
+	x.Tokenizer = check.Get(tokenizer.LearnWords(slices.Values([]string{"a dog", "a cat"}), 100, 1))(t)
 	const why = `data.vocab_kind = "words" cannot be told to %s: whole words are cut as NLTK does, which readers of tokenizer.json cannot: use %s--to geoalign`
 	for _, c := range []struct{ to, side, want string }{
 		{export.ONNX, "", fmt.Sprintf(why, export.ONNX, "--side image or ")}, {export.HF, "text", fmt.Sprintf(why, export.HF, "")}, {export.HF, "image", ""}, {export.Geoalign, "", ""},
@@ -199,13 +188,9 @@ func TestPaddingAroundTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var f map[string]any
-		if err := json.Unmarshal(b, &f); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(b, &f))
 		f["padding"] = map[string]any{"strategy": "BatchLongest", "direction": "Right", "pad_id": x.Tokenizer.SepID(), "pad_token": tokenizer.SepToken}
-		if b, err = json.Marshal(f); err != nil {
-			t.Fatal(err)
-		}
+		b = check.Get(json.Marshal(f))(t)
 		if x.Tokenizer, err = tokenizer.Parse(b); err != nil || x.Tokenizer.PadID() != x.Tokenizer.SepID() {
 			t.Fatalf("no tokenizer that pads with the end: %v", err)
 		}
@@ -223,18 +208,13 @@ func TestTimmResizes(t *testing.T) {
 	for _, c := range [][2]int{{12, 12}, {12, 16}, {48, 59}, {96, 118}, {192, 225}, {224, 256}, {384, 501}} {
 		x := exporttest.New(t, exporttest.Find(t, "vit_bert", fmt.Sprintf("model.image.size=%d", c[0]), fmt.Sprintf("model.image.crop=%v", float64(c[0])/float64(c[1]))))
 		w := written(t, x, export.Options{To: export.Timm})
-		text, err := os.ReadFile(filepath.Join(w.Path, "config.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(w.Path, "config.json")))(t)
 		var f struct {
 			Pretrained struct {
 				Crop float64 `json:"crop_pct"`
 			} `json:"pretrained_cfg"`
 		}
-		if err := json.Unmarshal(text, &f); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(text, &f))
 		there, here := math.Floor(float64(c[0])/f.Pretrained.Crop), encoders.ImageOptions{Size: c[0], Crop: f.Pretrained.Crop}.Resized()
 		if there != float64(c[1]) || here != c[1] || x.Config.Model.Image.Resized() != c[1] {
 			t.Errorf("crop_pct %v of images of %d pixels: resized to %v by timm and to %d by what is read back, want %d", f.Pretrained.Crop, c[0], there, here, c[1])
@@ -264,14 +244,9 @@ func TestKeysOfOtherPrograms(t *testing.T) {
 		{"resnet", nil, export.Options{To: export.HF, Side: "image"}, "config.json", map[string]string{"layer_type": "basic", "depths": "[2 2 2 2]"}},
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.name, c.sets...)), c.o)
-		text, err := os.ReadFile(filepath.Join(w.Path, c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(w.Path, c.file)))(t)
 		var all map[string]any
-		if err := json.Unmarshal(text, &all); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(text, &all))
 		for path, want := range c.want {
 			at := any(all)
 			for key := range strings.SplitSeq(path, ".") {
@@ -290,10 +265,7 @@ func TestGeoalign(t *testing.T) {
 	x := exporttest.New(t, exporttest.Find(t, "albef"))
 	for side, want := range map[string]int{"": len(x.Params), "image": 38, "text": 0} {
 		w := written(t, x, export.Options{To: export.Geoalign, Side: side})
-		f, err := safetensors.Open(filepath.Join(w.Path, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(safetensors.Open(filepath.Join(w.Path, "model.safetensors")))(t)
 		defer f.Close()
 		n := 0
 		for _, p := range x.Params {
@@ -397,9 +369,7 @@ func TestNothingHalfWritten(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, dir string) (out, want string){
 		"full folder": func(t *testing.T, dir string) (string, string) {
 			out := filepath.Join(dir, "out")
-			if err := errors.Join(os.Mkdir(out, 0o777), os.WriteFile(filepath.Join(out, "a"), nil, 0o666)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(os.Mkdir(out, 0o777), os.WriteFile(filepath.Join(out, "a"), nil, 0o666)))
 			return out, "is not empty (it has a): choose another folder with --out"
 		},
 		"the current folder": func(t *testing.T, dir string) (string, string) { // as a mount point, it cannot give way to another
@@ -407,29 +377,22 @@ func TestNothingHalfWritten(t *testing.T) {
 			return ".", "choose a folder that is not there yet with --out"
 		},
 		"below a file": func(t *testing.T, dir string) (string, string) {
-			if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
 			return filepath.Join(dir, "file", "out"), "choose another folder with --out"
 		},
 		"read-only folder": func(t *testing.T, dir string) (string, string) {
 			if os.Geteuid() == 0 {
 				t.Skip("root may write everywhere")
 			}
-			if err := os.Chmod(dir, 0o555); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Chmod(dir, 0o555))
 			return filepath.Join(dir, "out"), "choose another folder with --out"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			out, want := place(t, dir)
-			before, err := os.ReadDir(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = export.Write(x.Model, export.Options{To: export.HF, Out: out})
+			before := check.Get(os.ReadDir(dir))(t)
+			_, err := export.Write(x.Model, export.Options{To: export.HF, Out: out})
 			after, _ := os.ReadDir(dir)
 			if err == nil || !strings.Contains(err.Error(), want) || len(after) != len(before) {
 				t.Errorf("%v, want %s; before %v, after %v", err, want, before, after)
@@ -453,9 +416,7 @@ func TestFolderBehindLink(t *testing.T) {
 	x := exporttest.New(t, exporttest.Find(t, "clip"))
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "disk", "out"), filepath.Join(dir, "link")
-	if err := errors.Join(os.MkdirAll(target, 0o777), os.Symlink(target, link)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.MkdirAll(target, 0o777), os.Symlink(target, link)))
 	w, err := export.Write(x.Model, export.Options{To: export.HF, Out: link})
 	if err != nil || w.Path != link {
 		t.Fatalf("%s, %v", w.Path, err)
@@ -472,10 +433,7 @@ func TestFolderBehindLink(t *testing.T) {
 func TestStoredFeatures(t *testing.T) {
 	x := exporttest.New(t, exporttest.Find(t, "heads"))
 	w := written(t, x, export.Options{To: export.Geoalign, Side: "text"})
-	f, err := safetensors.Open(filepath.Join(w.Path, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join(w.Path, "model.safetensors")))(t)
 	defer f.Close()
 	for _, info := range f.Tensors() {
 		if !strings.HasPrefix(info.Name, "text/") && !strings.HasPrefix(info.Name, "text_head/") {
@@ -485,7 +443,7 @@ func TestStoredFeatures(t *testing.T) {
 	if _, ok := f.Lookup("text_head/fc1/weight"); !ok {
 		t.Error("the text side has no head")
 	}
-	_, err = export.Write(x.Model, export.Options{To: export.HF, Out: filepath.Join(t.TempDir(), "out")})
+	_, err := export.Write(x.Model, export.Options{To: export.HF, Out: filepath.Join(t.TempDir(), "out")})
 	if want := `model.system = "heads" cannot be told to hf: heads over stored features have no towers: use --to onnx or --to geoalign`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/weights"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -74,10 +75,7 @@ type onnxModel struct {
 // as many numbers as their shapes say that all are used.
 func readONNX(t *testing.T, path string) onnxModel {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(path))(t)
 	file := parsed(t, b)
 	opset := parsed(t, file[8][0].([]byte))
 	if file[1][0] != uint64(8) || opset[2][0] != uint64(17) || opset.text(1) != "" {
@@ -156,10 +154,7 @@ func outside(t *testing.T, dir string, tensor fields) []byte {
 		entry := parsed(t, x.([]byte))
 		at[entry.text(1)] = entry.text(2)
 	}
-	all, err := os.ReadFile(filepath.Join(dir, at["location"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := check.Get(os.ReadFile(filepath.Join(dir, at["location"])))(t)
 	offset, err1 := strconv.Atoi(at["offset"])
 	length, err2 := strconv.Atoi(at["length"])
 	if err1 != nil || err2 != nil || offset+length > len(all) || tensor[14][0] != uint64(1) {
@@ -275,10 +270,7 @@ func TestFoldedAttention(t *testing.T) {
 func TestFoldedCrossAttention(t *testing.T) {
 	x := exporttest.New(t, exporttest.Find(t, "albef_attended"))
 	w := written(t, x, export.Options{To: export.ALBEF})
-	m, err := weights.Open(w.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(weights.Open(w.Path))(t)
 	defer m.Close()
 	params, shapes := map[string][]float32{}, map[string][]int{}
 	for _, p := range x.Params {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/weights"
 )
 
@@ -17,10 +18,7 @@ func TestTimmResNet(t *testing.T) {
 	if w.Class != "ResNet" || w.Tensors != 100 || !strings.Contains(strings.Join(w.Notes, " "), "resnet18().load_state_dict(") {
 		t.Errorf("%s of %d tensors, %v", w.Class, w.Tensors, w.Notes)
 	}
-	m, err := weights.Open(w.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(weights.Open(w.Path))(t)
 	defer m.Close()
 	if m.Family != "resnet" || len(m.Names()) != 100 {
 		t.Errorf("%s of %d parameters", m.Family, len(m.Names()))

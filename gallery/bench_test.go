@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // BenchmarkOpen opens a gallery of 100,000 rows of 256 numbers whose files are known, or are to be read, and waits for
@@ -18,24 +19,15 @@ func BenchmarkOpen(b *testing.B) {
 	b.Setenv("XDG_CACHE_HOME", b.TempDir())
 	dir := b.TempDir()
 	writeShards(b, dir, c, n/2, n/2)
-	e, err := compute.New(compute.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{}))(b)
 	defer e.Close()
 	open := func(index bool) {
 		g, v := viewed(b, dir)
 		if index {
-			if err := v.UseIndex(b.Context(), e, IndexOptions{}); err != nil {
-				b.Fatal(err)
-			}
+			check.OK(b, v.UseIndex(b.Context(), e, IndexOptions{}))
 		}
-		if err := g.Wait(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		if err := g.Close(); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, g.Wait(b.Context()))
+		check.OK(b, g.Close())
 	}
 	for _, index := range []bool{false, true} {
 		if index {
@@ -52,9 +44,7 @@ func BenchmarkOpen(b *testing.B) {
 						b.StopTimer()
 						now := time.Now()
 						for _, f := range []string{"images-00000.safetensors", "images-00001.safetensors"} {
-							if err := os.Chtimes(dir+"/"+f, now, now); err != nil {
-								b.Fatal(err)
-							}
+							check.OK(b, os.Chtimes(dir+"/"+f, now, now))
 						}
 						b.StartTimer()
 					}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
@@ -33,40 +34,24 @@ func writeSplit(t testing.TB, dir string, n, c int) {
 			fmt.Fprintf(&b, "{\"row\":%d,\"name\":\"%d.png\"}\n", i, i)
 		}
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b.Bytes(), 0o666))
 		meta[SumOf(name)] = sumOf(t, path)
 	}
-	f, err := os.Create(filepath.Join(dir, FeaturesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(filepath.Join(dir, FeaturesFile)))(t)
 	tensors := []safetensors.Tensor{{Name: Image, Shape: []int{n, c}, Data: x}, {Name: Text, Shape: []int{n, c}, Data: x}}
-	if err := errors.Join(safetensors.WriteSummed(f, tensors, meta), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(safetensors.WriteSummed(f, tensors, meta), f.Close()))
 }
 
 // kept replaces a file by other bytes and sets its time back.
 func kept(t testing.TB, path string, b []byte) {
 	t.Helper()
-	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, time.Time{}, st.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	st := check.Get(os.Stat(path))(t)
+	check.OK(t, errors.Join(os.WriteFile(path, b, 0o666), os.Chtimes(path, time.Time{}, st.ModTime())))
 }
 
 func readFile(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return check.Get(os.ReadFile(path))(t)
 }
 
 // TestDamageIsFound: a byte that changed anywhere in a gallery, with its time set back, is an error that names the file
@@ -83,13 +68,8 @@ func TestDamageIsFound(t *testing.T) {
 			t.Fatal(kind, err)
 		}
 		want := all(t, g)
-		if err := g.Close(); err != nil {
-			t.Fatal(err)
-		}
-		list, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.Close())
+		list := check.Get(os.ReadDir(dir))(t)
 		for _, e := range list {
 			path, found := filepath.Join(dir, e.Name()), 0
 			whole := readFile(t, path)
@@ -109,9 +89,7 @@ func TestDamageIsFound(t *testing.T) {
 				if got := all(t, g); got != want {
 					t.Errorf("%s: byte %d of %s changed what is in the gallery", kind, i, e.Name())
 				}
-				if err := g.Close(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, g.Close())
 			}
 			kept(t, path, whole)
 			if want := len(whole) / step * 3 / 4; found < want {
@@ -129,9 +107,7 @@ func all(t testing.TB, g *Gallery) string {
 		for i := range g.Rows(side) {
 			row, err := g.Row(side, i)
 			item, itemErr := g.Item(side, i)
-			if err := errors.Join(err, itemErr); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(err, itemErr))
 			text += fmt.Sprintln(row, item)
 		}
 	}
@@ -145,9 +121,7 @@ func TestEditedManifest(t *testing.T) {
 	writeShards(t, dir, 3, 5)
 	path := filepath.Join(dir, ManifestFile)
 	edited := bytes.Replace(readFile(t, path), []byte(`"space": "sphere"`), []byte(`"space": "euclid"`), 1)
-	if err := os.WriteFile(path, edited, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, edited, 0o666))
 	if _, err := Open(dir); err == nil ||
 		!strings.Contains(err.Error(), `if you changed it on purpose, remove the line "checksum"`) {
 		t.Error(err)
@@ -158,13 +132,8 @@ func TestEditedManifest(t *testing.T) {
 			lines = append(lines, line)
 		}
 	}
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	g, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o666))
+	g := check.Get(Open(dir))(t)
 	if g.Meta.Space != "euclid" {
 		t.Error(g.Meta)
 	}
@@ -194,10 +163,7 @@ func TestDamageBehind(t *testing.T) {
 	background = 0
 	dir := t.TempDir()
 	rows := writeShards(t, dir, 3, 5, 5)
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	look := func() error {
 		g, v := viewed(t, dir)
@@ -212,9 +178,7 @@ func TestDamageBehind(t *testing.T) {
 		}
 		return err
 	}
-	if err := look(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, look())
 	if err := os.Remove(filepath.Join(dir, "gallery.image.inner.search")); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
@@ -223,9 +187,7 @@ func TestDamageBehind(t *testing.T) {
 	b := readFile(t, path)
 	b[len(b)-2] ^= 1
 	kept(t, path, b)
-	if err := look(); err == nil || !strings.Contains(err.Error(), path+" was damaged or changed") {
-		t.Error(err)
-	}
+	check.Error(t, look(), path+" was damaged or changed")
 }
 
 // TestKnownGallery: what was read once is known by its stamps, to another process too, and a copy elsewhere is read.
@@ -239,14 +201,9 @@ func TestKnownGallery(t *testing.T) {
 	dir := t.TempDir()
 	writeShards(t, dir, 3, 5, 5)
 	known := func(dir string) bool {
-		g, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(Open(dir))(t)
 		defer g.Close()
-		if err := g.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.Wait(t.Context()))
 		return g.checked == nil
 	}
 	for range 2 {
@@ -273,9 +230,7 @@ func TestKnownGallery(t *testing.T) {
 		}
 	}
 	other := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(other, os.DirFS(dir)))
 	if known(other) {
 		t.Error("a copy is known")
 	}
@@ -285,29 +240,22 @@ func TestKnownGallery(t *testing.T) {
 func TestCopiedIndex(t *testing.T) {
 	dir := t.TempDir()
 	writeShards(t, dir, 8, 300, 300)
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	stages := map[string]bool{}
 	use := func(dir string) {
 		g, v := viewed(t, dir)
 		defer g.Close()
 		clear(stages)
-		if err := v.UseIndex(t.Context(), e,
-			IndexOptions{From: 600, Progress: func(stage string, _, _ int) { stages[stage] = true }}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, v.UseIndex(t.Context(), e,
+			IndexOptions{From: 600, Progress: func(stage string, _, _ int) { stages[stage] = true }}))
 	}
 	use(dir)
 	if !stages["assign"] {
 		t.Fatal("no index is built: ", stages)
 	}
 	other := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(other, os.DirFS(dir)))
 	before := listing(t, other)
 	if use(other); stages["assign"] || !stages["compare rows"] {
 		t.Errorf("a copy: %v", stages)
@@ -320,15 +268,9 @@ func TestCopiedIndex(t *testing.T) {
 // listing is names, sizes and times of the files in a folder.
 func listing(t testing.TB, dir string) (text string) {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(os.ReadDir(dir))(t)
 	for _, e := range list {
-		st, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := check.Get(e.Info())(t)
 		text += fmt.Sprintln(e.Name(), st.Size(), st.ModTime())
 	}
 	return text
@@ -336,10 +278,7 @@ func listing(t testing.TB, dir string) (text string) {
 
 // TestEarlierGalleries: galleries and indices of version 1 are read: a split has no sums, and an index is built anew.
 func TestEarlierGalleries(t *testing.T) {
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	for _, c := range []struct {
 		name, side string
@@ -348,32 +287,19 @@ func TestEarlierGalleries(t *testing.T) {
 		sums       int
 	}{{"split", Image, 1, []int32{19, 0, 7}, 0}, {"texts", Text, 1, []int32{0, 2, 3}, 4}} {
 		dir := filepath.Join(t.TempDir(), c.name)
-		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1", c.name))); err != nil {
-			t.Fatal(err)
-		}
-		g, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "v1", c.name))))
+		g := check.Get(Open(dir))(t)
 		sums := 0
 		for _, f := range g.checks {
 			if f.Sum != "" {
 				sums++
 			}
 		}
-		v, err := g.View(c.side, c.side)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(g.View(c.side, c.side))(t)
 		said := ""
 		say := func(format string, args ...any) { said += fmt.Sprintf(format, args...) }
-		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 2, Say: say}); err != nil {
-			t.Fatal(err)
-		}
-		row, err := g.Row(c.side, c.row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, v.UseIndex(t.Context(), e, IndexOptions{From: 2, Say: say}))
+		row := check.Get(g.Row(c.side, c.row))(t)
 		hits, err := v.Search(t.Context(), e, row, Options{K: 3, Skip: []int32{int32(c.row)}})
 		if err != nil || !slices.Equal(hits.Rows, c.want) || sums != c.sums ||
 			!strings.Contains(said, "it has version 1 of the format") {
@@ -401,32 +327,17 @@ func TestReplacedRows(t *testing.T) {
 		x[i] = float32((i*7919)%10007) - 5000
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{n, c}, Data: x}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	e, err := compute.New(compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{n, c}, Data: x}}, nil))
+	check.OK(t, os.WriteFile(path, b.Bytes(), 0o666))
+	e := check.Get(compute.New(compute.Options{}))(t)
 	defer e.Close()
 	use := func() string {
-		g, err := Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(Open(path))(t)
 		defer g.Close()
-		v, err := g.View(Image, Image)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(g.View(Image, Image))(t)
 		said := ""
-		if err := v.UseIndex(t.Context(), e,
-			IndexOptions{Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, v.UseIndex(t.Context(), e,
+			IndexOptions{Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}))
 		return said
 	}
 	if said := use(); said != "" {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -40,41 +41,26 @@ func writeRows(t testing.TB, dir string, all []float32, c int, sizes ...int) {
 		x := all[m.Rows*c : (m.Rows+n)*c]
 		s := Shard{Features: fmt.Sprintf("images-%05d.safetensors", k), Names: fmt.Sprintf("images-%05d.jsonl", k),
 			Rows: n, Inputs: n}
-		f, err := os.Create(filepath.Join(dir, s.Features))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, c}, Data: x}},
-			nil), f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		st, err := os.Stat(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Create(filepath.Join(dir, s.Features)))(t)
+		check.OK(t, errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, c}, Data: x}},
+			nil), f.Close()))
+		st := check.Get(os.Stat(f.Name()))(t)
 		s.FeaturesBytes, s.FeaturesSum = st.Size(), sumOf(t, f.Name())
 		var names strings.Builder
 		for i := range n {
 			fmt.Fprintf(&names, "{\"row\":%d,\"name\":\"%d%s.png\"}\n", i, m.Rows+i,
 				strings.Repeat("x", i*311%min(5000, 2_000_000/n)))
 		}
-		if err := os.WriteFile(filepath.Join(dir, s.Names), []byte(names.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, s.Names), []byte(names.String()), 0o666))
 		s.NamesBytes, s.NamesSum = int64(names.Len()), sumOf(t, filepath.Join(dir, s.Names))
 		m.Shards, m.Rows = append(m.Shards, s), m.Rows+n
 	}
-	if err := m.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Write(dir))
 }
 
 func sumOf(t testing.TB, path string) string {
 	t.Helper()
-	_, sum, err := SumFile(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, sum := check.Get2(SumFile(t.Context(), path))(t)
 	return sum
 }
 
@@ -82,10 +68,7 @@ func sumOf(t testing.TB, path string) string {
 func TestShards(t *testing.T) {
 	dir, c := t.TempDir(), 8
 	all := writeShards(t, dir, c, 70, 0, 1, 129)
-	g, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(Open(dir))(t)
 	defer g.Close()
 	if g.Rows(Image) != 200 || g.Dim() != c || g.Rows(Text) != 0 {
 		t.Fatalf("%d x %d", g.Rows(Image), g.Dim())
@@ -118,14 +101,8 @@ func TestShards(t *testing.T) {
 // viewed opens a gallery, which the caller closes, and its images as texts find them.
 func viewed(t testing.TB, dir string) (*Gallery, *View) {
 	t.Helper()
-	g, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := g.View(Image, Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(Open(dir))(t)
+	v := check.Get(g.View(Image, Text))(t)
 	return g, v
 }
 
@@ -134,17 +111,12 @@ func viewed(t testing.TB, dir string) (*Gallery, *View) {
 func TestRecallIsThatOfTheSearch(t *testing.T) {
 	dir := t.TempDir()
 	writeShards(t, dir, 8, 600, 600)
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	recall := func(asked float64) float64 {
 		g, v := viewed(t, dir)
 		defer g.Close()
-		if err := v.UseIndex(t.Context(), e, IndexOptions{From: 600, Recall: asked}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, v.UseIndex(t.Context(), e, IndexOptions{From: 600, Recall: asked}))
 		r, ok := v.Indexed()
 		if !ok {
 			t.Fatal("there is no index")
@@ -160,28 +132,20 @@ func TestRecallIsThatOfTheSearch(t *testing.T) {
 func TestIndexIsKept(t *testing.T) {
 	dir := t.TempDir()
 	all := writeShards(t, dir, 8, 300, 300)
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	search := func() (built bool, first int32) {
 		g, v := viewed(t, dir)
 		defer g.Close()
-		if err := v.UseIndex(t.Context(), e,
+		check.OK(t, v.UseIndex(t.Context(), e,
 			IndexOptions{From: 600, Progress: func(stage string, _, _ int) {
 				built = built ||
 					stage != "compare rows"
-			}}); err != nil {
-			t.Fatal(err)
-		}
+			}}))
 		if recall, ok := v.Indexed(); !ok || recall < 0.9 {
 			t.Errorf("recall %v, %v", recall, ok)
 		}
-		hits, err := v.Search(t.Context(), e, all[:8], Options{K: 3, Skip: []int32{0}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		hits := check.Get(v.Search(t.Context(), e, all[:8], Options{K: 3, Skip: []int32{0}}))(t)
 		exact, err := v.Search(t.Context(), e, all[:8], Options{K: 3, Skip: []int32{0}, Exact: true})
 		if err != nil || exact.Scores[0] < hits.Scores[0] || exact.Rows[0] == 0 {
 			t.Errorf("exact %v, by the index %v: %v", exact.Scores, hits.Scores, err)
@@ -237,9 +201,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		writeShards(t, dir, 4, 10, 5)
-		if err := spoil(dir); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, spoil(dir))
 		if g, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 			if err == nil {
@@ -269,10 +231,7 @@ func FuzzManifest(f *testing.F) {
 				t.Errorf("a shard points to %q", s.Features+s.Names)
 			}
 		}
-		again, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := check.Get(json.Marshal(m))(t)
 		if _, err := parseManifest(again); err != nil {
 			t.Errorf("%s is not read again: %v", again, err)
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Lines are found by their number, also behind one that no buffer holds, as a long caption of characters that JSON
@@ -16,16 +18,11 @@ func TestLines(t *testing.T) {
 	write := func(name string, captions []string, end string) string {
 		var b bytes.Buffer
 		for i, s := range captions {
-			x, err := json.Marshal(Item{Row: i, Caption: s})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := check.Get(json.Marshal(Item{Row: i, Caption: s}))(t)
 			b.Write(append(x, '\n'))
 		}
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, append(bytes.TrimSuffix(b.Bytes(), []byte("\n")), end...), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, append(bytes.TrimSuffix(b.Bytes(), []byte("\n")), end...), 0o666))
 		return path
 	}
 	long := strings.Repeat("\x01", 60_000) // 360,000 bytes of JSON
@@ -37,12 +34,8 @@ func TestLines(t *testing.T) {
 	first[0], first[5], first[lineStep], second[lineStep-1], second[len(second)-1] = long, long, long, long, long
 	var l lines
 	defer l.Close()
-	if err := l.add(write("first.jsonl", first, "\n"), len(first)); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.add(write("second.jsonl", second, ""), len(second)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.add(write("first.jsonl", first, "\n"), len(first)))
+	check.OK(t, l.add(write("second.jsonl", second, ""), len(second)))
 	for i, want := range append(first, second...) {
 		var got Item
 		if err := l.read(i, &got); err != nil || got.Caption != want {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
 )
@@ -16,18 +17,10 @@ import (
 func split(t *testing.T, texts []float32, meta map[string]string) *Gallery {
 	t.Helper()
 	dir := t.TempDir()
-	f, err := os.Create(filepath.Join(dir, FeaturesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(filepath.Join(dir, FeaturesFile)))(t)
 	tensors := []safetensors.Tensor{{Name: Image, Shape: []int{3, 2}, Data: []float32{1, 0, 0, 1, 1, 1}}, {Name: Text, Shape: []int{len(texts) / 2, 2}, Data: texts}}
-	if err := errors.Join(safetensors.Write(f, tensors, meta), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	g, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(safetensors.Write(f, tensors, meta), f.Close()))
+	g := check.Get(Open(dir))(t)
 	t.Cleanup(func() { g.Close() })
 	return g
 }
@@ -39,20 +32,14 @@ func TestSamples(t *testing.T) {
 		texts[i] = float32(i + 1)
 	}
 	g := split(t, texts, nil)
-	across, err := g.View(Image, Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	across := check.Get(g.View(Image, Text))(t)
 	x := across.samples()
 	if len(x) != 2*sampleQueries || !slices.Equal(x[:2], texts[:2]) ||
 		!slices.Equal(x[2*250:2*251], texts[2*600:2*601]) || !slices.Equal(x[2*499:], texts[2*1197:2*1198]) {
 		t.Errorf("%d numbers of texts, from %v to %v", len(x), x[:2], x[len(x)-2:])
 	}
 	texts[2*600] = float32(math.NaN())
-	bad, err := split(t, texts, nil).View(Image, Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bad := check.Get(split(t, texts, nil).View(Image, Text))(t)
 	if x := bad.samples(); x != nil {
 		t.Errorf("%d numbers of texts of which one is not finite", len(x))
 	}
@@ -72,10 +59,7 @@ func TestScored(t *testing.T) {
 		{"cosine+l2", "", search.Cosine, false},
 	} {
 		g := split(t, []float32{1, 0}, map[string]string{"score": c.score, "product": c.product, "space": "sphere"})
-		v, err := g.View(Image, Text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(g.View(Image, Text))(t)
 		if v.Metric() != c.metric || v.Scored() != c.scored {
 			t.Errorf("score %q: compared by %s, scored %v", c.score, v.Metric(), v.Scored())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -59,10 +60,7 @@ func openReference(t *testing.T) reference {
 func (r reference) floats(prefix string, names ...string) (all []float32) {
 	r.t.Helper()
 	for _, name := range names {
-		x, err := r.f.Float32(prefix + name)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		x := check.Get(r.f.Float32(prefix + name))(r.t)
 		all = append(all, x...)
 	}
 	return all
@@ -70,10 +68,7 @@ func (r reference) floats(prefix string, names ...string) (all []float32) {
 
 func (r reference) ints(name string) (all []int32) {
 	r.t.Helper()
-	x, err := r.f.Int64(name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	x := check.Get(r.f.Int64(name))(r.t)
 	for _, v := range x {
 		all = append(all, int32(v))
 	}
@@ -83,10 +78,7 @@ func (r reference) ints(name string) (all []int32) {
 // param returns what a parameter, or its momentum copy, is in the reference.
 func (r reference) param(prefix, name string, twin bool) []float32 {
 	r.t.Helper()
-	names, err := published(name, twin)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	names := check.Get(published(name, twin))(r.t)
 	return r.floats(prefix, names...)
 }
 
@@ -127,10 +119,8 @@ func (r reference) masking(cfg config.Config, b *batch.Batch, start int) int {
 	var m objectives.Masked
 	for n := start; n < start+1e7; n++ {
 		s := feed.Step{Counter: n}
-		if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, s.Stream()), b.Ints(batch.Tokens), b.Ints(batch.Lengths),
-			&m); err != nil {
-			r.t.Fatal(err)
-		}
+		check.OK(r.t, k.Apply(rng.New(cfg.Run.Seed, rng.Mask, s.Stream()), b.Ints(batch.Tokens), b.Ints(batch.Lengths),
+			&m))
 		if m.Count == len(places) && slices.Equal(m.Tokens, tokens) && slices.Equal(m.Positions[:m.Count], places) &&
 			slices.Equal(m.Labels[:m.Count], wanted) {
 			return n
@@ -145,19 +135,10 @@ func (r reference) masking(cfg config.Config, b *batch.Batch, start int) int {
 // momentum encoder and queue after the update, and the losses of the next forward pass.
 func TestStepOfThePublishedLayout(t *testing.T) {
 	r := openReference(t)
-	cfg, err := config.Load("", sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load("", sets))(t)
+	engine := check.Get(compute.New(compute.Options{Threads: 2}))(t)
 	t.Cleanup(engine.Close)
-	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: vocab, MaskID: maskID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.New(cfg, model.Options{Engine: engine, Vocab: vocab, MaskID: maskID}))(t)
 	t.Cleanup(func() { m.Close() })
 	load(r, m)
 
@@ -169,14 +150,9 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 		r.near("gradient of "+q.Name, m.Params().Grad(q), r.param("grad/", q.Name, false), 1e-4)
 	}
 
-	optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	optimizer := check.Get(train.NewOptimizer(cfg.Optimizer, engine, m))(t)
 	optimizer.StepTwins(rate, 1, optimizer.GradNorm(1), momentum)
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	for _, q := range m.Params().List() {
 		grad, wantGrad := m.Params().Grad(q), r.param("grad/", q.Name, false) // alike, see above
 		r.moved(q.Name, m.Params().Value(q), grad, wantGrad, r.param("after/", q.Name, false), 1e-3*rate)
@@ -187,9 +163,7 @@ func TestStepOfThePublishedLayout(t *testing.T) {
 	}
 
 	r.losses("second/", forward(t, m, b, r.masking(cfg, b, step+1)))
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	r.near("image queue", m.Queue().Image, r.queue("after/image_queue"), 1e-5)
 	r.near("text queue", m.Queue().Text, r.queue("after/text_queue"), 1e-5)
 	if at := r.ints("after/queue_ptr")[0]; int(at) != m.Queue().Pointer {
@@ -233,10 +207,7 @@ func load(r reference, m *model.Trainer) {
 // forward returns the parts of the loss of a step.
 func forward(t *testing.T, m *model.Trainer, b *batch.Batch, counter int) map[string]float64 {
 	t.Helper()
-	res, err := m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := check.Get(m.Step(t.Context(), &feed.Step{Batch: b, Counter: counter}))(t)
 	parts := map[string]float64{}
 	for _, p := range res.Parts {
 		parts[p.Name] = p.Value

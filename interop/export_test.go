@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/export/exporttest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
@@ -45,10 +46,8 @@ func TestExport(t *testing.T) {
 			}
 		}
 		inputs := filepath.Join(dir, c.Name+".safetensors")
-		if err := files.ReplaceFrom(inputs,
-			func(w io.Writer) error { return safetensors.Write(w, x.Inputs(t), nil) }); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, files.ReplaceFrom(inputs,
+			func(w io.Writer) error { return safetensors.Write(w, x.Inputs(t), nil) }))
 		for _, o := range []export.Options{
 			{To: export.HF}, {To: export.HF, Side: "image"}, {To: export.HF, Side: "text"}, {To: export.Timm}, {To: export.OpenCLIP}, {To: export.ALBEF}, {To: export.ONNX},
 		} {
@@ -70,13 +69,8 @@ func TestExport(t *testing.T) {
 		}
 	}
 	list := filepath.Join(dir, "jobs.json")
-	text, err := json.Marshal(jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(list, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(jobs))(t)
+	check.OK(t, os.WriteFile(list, text, 0o666))
 	var out, messages bytes.Buffer
 	script := exec.CommandContext(t.Context(), interpreter, "export_load.py", list)
 	script.Stdout, script.Stderr = &out, &messages
@@ -95,9 +89,7 @@ func TestExport(t *testing.T) {
 			Name, Error, Skipped string
 			Differences          map[string]float64
 		}
-		if err := d.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, d.Decode(&r))
 		if r.Skipped != "" {
 			skipped[forms[r.Name]] = r.Skipped
 			continue

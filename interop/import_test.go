@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
@@ -39,17 +40,10 @@ func storedModel(t *testing.T, family string) (folder string, expected *safetens
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "versions.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(folder, "versions.txt")))(t)
 	moved := filepath.Join(t.TempDir(), "expected.safetensors") // a folder of weights has one file of them
-	if err := os.Rename(filepath.Join(folder, "expected.safetensors"), moved); err != nil {
-		t.Fatal(err)
-	}
-	if expected, err = safetensors.Open(moved); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Rename(filepath.Join(folder, "expected.safetensors"), moved))
+	expected = check.Get(safetensors.Open(moved))(t)
 	t.Cleanup(func() { expected.Close() })
 	return folder, expected, string(text)
 }
@@ -126,10 +120,7 @@ func compareOutputs(t *testing.T, e *safetensors.File, p encoders, words int) fl
 		if _, ok := e.Lookup(side.input); !ok {
 			continue
 		}
-		states, features, err := side.encoder.Encode(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		states, features := check.Get2(side.encoder.Encode(t.Context(), b))(t)
 		for name, got := range map[string][]float32{side.name + "_hidden": states, side.name + "_features": features} {
 			if _, ok := e.Lookup(name); !ok {
 				continue
@@ -171,14 +162,9 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	side := s.config.Model.Image.Size
 	own := make([]float32, examples*3*side*side)
 	for i := range examples {
-		m, err := images.DecodeFile(filepath.Join(folder, fmt.Sprintf("picture%d.png", i)), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := (transform.Eval{Input: s.config.ImageInput(), Size: side}).Apply(m, nil,
-			own[i*len(own)/examples:(i+1)*len(own)/examples]); err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(images.DecodeFile(filepath.Join(folder, fmt.Sprintf("picture%d.png", i)), 0))(t)
+		check.OK(t, (transform.Eval{Input: s.config.ImageInput(), Size: side}).Apply(m, nil,
+			own[i*len(own)/examples:(i+1)*len(own)/examples]))
 	}
 	levels := func(name string) (most float64, share float64) {
 		for i, v := range floats(t, e, name) {
@@ -204,10 +190,7 @@ func comparePictures(t *testing.T, e *safetensors.File, folder string, s stored)
 	}
 	b := batch.New(examples)
 	b.SetFloats(batch.Images, own)
-	states, features, err := s.image.Encode(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, features := check.Get2(s.image.Encode(t.Context(), b))(t)
 	worst := 0.
 	for name, got := range map[string][]float32{"picture_image_hidden": states, "picture_image_features": features} {
 		if _, ok := e.Lookup(name); ok {
@@ -226,19 +209,12 @@ const examples = 2
 
 func floats(t *testing.T, e *safetensors.File, name string) []float32 {
 	t.Helper()
-	x, err := e.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
+	return check.Get(e.Float32(name))(t)
 }
 
 func ints(t *testing.T, e *safetensors.File, name string) []int32 {
 	t.Helper()
-	list, err := e.Int64(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(e.Int64(name))(t)
 	x := make([]int32, len(list))
 	for i, v := range list {
 		x[i] = int32(v)
@@ -259,10 +235,7 @@ type stored struct {
 // openStored opens stored weights: a run that import makes of them, or of one tower a model of its settings.
 func openStored(t *testing.T, folder string, words int) stored {
 	t.Helper()
-	m, err := weights.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(weights.Open(folder))(t)
 	t.Cleanup(func() { m.Close() })
 	whole := m.Has("image/pos_embed") && m.Has("text/embeddings/word/weight")
 	if whole {
@@ -271,14 +244,9 @@ func openStored(t *testing.T, folder string, words int) stored {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := run.Open(dir, run.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 		t.Cleanup(func() { x.Close() })
-		if err := x.Load(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, x.Load())
 		return stored{encoders{x.Model.Image(), x.Model.Text()}, x.Config, r.Numbers}
 	}
 	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
@@ -287,23 +255,14 @@ func openStored(t *testing.T, folder string, words int) stored {
 	for _, s := range m.Settings() {
 		sets = append(sets, s.String())
 	}
-	cfg, err := config.Parse("", nil, sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.New(compute.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Parse("", nil, sets))(t)
+	engine := check.Get(compute.New(compute.Options{}))(t)
 	t.Cleanup(engine.Close)
 	o := model.Options{Engine: engine}
 	if shape := m.Shape("text/embeddings/word/weight"); shape != nil {
 		o.Vocab = shape[0]
 	}
-	p, err := model.Open(cfg, o, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(model.Open(cfg, o, m))(t)
 	t.Cleanup(func() { p.Close() })
 	numbers := 0
 	for _, name := range m.Names() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -98,21 +99,12 @@ func TestADCL(t *testing.T) {
 			c, tau := cfg.Model.Head.Dim, cfg.Objective.ADCL.Temperature
 			for _, filled := range []int{5, 0} {
 				r := forward(t, m, b, Control{UseQueue: filled > 0})
-				parts := map[string]float64{}
-				for _, p := range r.Parts {
-					parts[p.Name] = p.Value
-				}
-				keys, err := m.Features()
-				if err != nil {
-					t.Fatal(err)
-				}
+				parts := partsOf(r)
+				keys := check.Get(m.Features())(t)
 				own := [2][][]float64{unitRows(slices.Clone(keys.Image), c), unitRows(slices.Clone(keys.Text), c)}
 				var online [2][][]float64
 				for i, e := range []*Encoder{m.Image(), m.Text()} {
-					_, f, err := e.Encode(t.Context(), m.feed(b, Control{}).Batch)
-					if err != nil {
-						t.Fatal(err)
-					}
+					_, f := check.Get2(e.Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
 					online[i] = unitRows(f, c)
 				}
 				queues := [2][][]float64{unitRows(m.queue.Image, c)[:filled], unitRows(m.queue.Text, c)[:filled]}

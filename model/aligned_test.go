@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/align"
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // rotatedRows are n pairs of rows of 6 and 4 channels, where a text is some channels of its image.
@@ -35,26 +36,16 @@ func TestStartHeads(t *testing.T) {
 		cfg.Model.Heads.Layers, cfg.Model.Heads.Start, cfg.Model.Head.Dim = 0, "cca", dim
 		cfg.Momentum.Enabled = true
 		h := buildHeads(t, cfg)
-		if _, err := StartHeads(t.Context(), h, pairs); err != nil {
-			t.Fatal(err)
-		}
-		m, err := align.CCA{Components: min(dim, 4)}.Fit(h.engine, pairs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Get(StartHeads(t.Context(), h, pairs))(t)
+		m := check.Get(align.CCA{Components: min(dim, 4)}.Fit(h.engine, pairs))(t)
 		b := batch.New(60, append(h.Image().Columns(), h.Text().Columns()...)...)
 		copy(b.Floats(batch.ImageFeatures), pairs.Image.(align.Table).Data)
 		copy(b.Floats(batch.TextFeatures), pairs.Text.(align.Table).Data)
 		got, want := make([][]float32, 2), make([][]float32, 2)
 		for s, e := range []*Encoder{h.Image(), h.Text()} {
-			_, x, err := e.Encode(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, x := check.Get2(e.Encode(t.Context(), b))(t)
 			got[s] = x
-			if want[s], err = m.Apply(h.engine, align.Side(s), pairs.Of(align.Side(s)).(align.Table).Data); err != nil {
-				t.Fatal(err)
-			}
+			want[s] = check.Get(m.Apply(h.engine, align.Side(s), pairs.Of(align.Side(s)).(align.Table).Data))(t)
 		}
 		for i := range 60 {
 			for j := range 60 {
@@ -110,10 +101,7 @@ func TestAlignedTellsFewDirections(t *testing.T) {
 	cfg.Model.Align.Method = "cca"
 	pairs := rotatedRows(60)
 	pairs.Image = repeated{pairs.Image}
-	measures, err := NewAligned(cfg, newEngine(t)).Fit(t.Context(), pairs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	measures := check.Get(NewAligned(cfg, newEngine(t)).Fit(t.Context(), pairs))(t)
 	told := map[string]float64{}
 	for _, m := range measures {
 		told[m.Name] = m.Value

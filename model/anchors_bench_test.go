@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // BenchmarkAnchors maps 32 rows of 768 channels to the shared space: by ASIF, which compares them with all of its
@@ -34,9 +35,7 @@ func BenchmarkAnchors(b *testing.B) {
 			best := time.Hour
 			for b.Loop() {
 				start := time.Now()
-				if err := apply(); err != nil {
-					b.Fatal(err)
-				}
+				check.OK(b, apply())
 				best = min(best, time.Since(start))
 			}
 			b.ReportMetric(best.Seconds()*1e3, "best-ms")
@@ -55,17 +54,11 @@ func BenchmarkAnchors(b *testing.B) {
 		copy(in.Floats(batch.ImageFeatures), x)
 		measure(fmt.Sprintf("heads/hidden=%d", h.hidden), func() error { _, _, err := encoder.Encode(b.Context(), in); return err })
 	}
-	e, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Threads: 2}))(b)
 	defer e.Close()
 	for _, n := range []int{1_000, 4_000, 16_000, 64_000} {
 		anchors := noise(n)
-		m, err := align.ASIF{}.Fit(e, align.Pairs{Image: anchors, Text: anchors})
-		if err != nil {
-			b.Fatal(err)
-		}
+		m := check.Get(align.ASIF{}.Fit(e, align.Pairs{Image: anchors, Text: anchors}))(b)
 		measure(fmt.Sprintf("asif/anchors=%d", n), func() error { _, err := m.(*align.ASIFMap).Codes(e, align.Image, x); return err })
 	}
 }

@@ -1,29 +1,25 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tinyClasses is the classifier in tools/goldens/classification.py.
 func tinyClasses(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=classes", "model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
 		"model.head.dim=16", "momentum.enabled=false", "queue.size=0", "train.batch_size=4",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.classes.weight=1",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	}, sets...)))(t)
 }
 
 // fiveClasses are their names.
@@ -38,50 +34,21 @@ func TestGoldenClasses(t *testing.T) {
 		"cutmix": tinyClasses(t, "objective.classes.cutmix=1", "objective.classes.smoothing=0", "model.image.pool=mean", "run.seed=3"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/classes_" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
+			g := openGolden(t, "classes_"+name)
 			m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Classes: fiveClasses})
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			x := batch.New(4, m.Columns()...)
-			copy(x.Floats(batch.Images), g.floats("input/images"))
-			copy(x.Ints(batch.Labels), g.ints("input/labels"))
-			res := stepOf(t, m, &feed.Step{Batch: x})
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
-				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
-			}
+			g.giveAll(m)
+			x := g.fill(batch.New(4, m.Columns()...))
+			g.value("loss", stepOf(t, m, &feed.Step{Batch: x}).Loss)
 			if !slices.Equal(x.Floats(batch.Images), g.floats("input/images")) {
 				t.Error("the images of the batch were changed")
 			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-			}
-			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
-				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
-			}
+			g.gradients(m)
 			want := g.floats("expect/logits")
 			for _, n := range []int{4, 3} { // of any number of images
 				part := batch.New(n, m.Classifier().Columns()...)
 				copy(part.Floats(batch.Images), x.Floats(batch.Images))
-				got, err := m.Classifier().Logits(t.Context(), part)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if rel, err := relative(got, want[:n*len(fiveClasses)]); err != nil || !(rel <= 1e-5) {
-					t.Errorf("logits of %d images differ by %.1e (%v)", n, rel, err)
-				}
+				got := check.Get(m.Classifier().Logits(t.Context(), part))(t)
+				near(t, fmt.Sprintf("logits of %d images", n), got, want[:n*len(fiveClasses)], 1e-5)
 			}
 		})
 	}
@@ -109,7 +76,5 @@ func TestClassesOfTowers(t *testing.T) {
 	if columns, err := Columns(cfg); err != nil || !slices.ContainsFunc(columns, func(c batch.Column) bool { return c.Name == batch.Labels }) {
 		t.Errorf("columns %v, %v", columns, err)
 	}
-	if _, err := New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab}); err == nil || !strings.Contains(err.Error(), "want at least 2 classes (got 0)") {
-		t.Error(err)
-	}
+	check.Fails(New(cfg, Options{Engine: newEngine(t), Vocab: tinyVocab}))(t, "want at least 2 classes (got 0)")
 }

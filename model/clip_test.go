@@ -4,14 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
-	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // tinyCLIP is the model of tools/goldens/clip.py in a space.
@@ -33,8 +32,7 @@ func tinyCLIP(topology string) config.Config {
 
 func buildCLIP(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m := modelOn(t, cfg, newEngine(t))
-	return m
+	return modelOn(t, cfg, newEngine(t))
 }
 
 // randomPairs is a batch of noise and texts of at least two tokens.
@@ -60,50 +58,23 @@ func randomPairs(m *Trainer, seed uint64) Batch {
 func TestGoldenCLIP(t *testing.T) {
 	for mode, topology := range map[string]string{"multi": "Multi(2,4)", "oblique": "Ob(4,2)", "sphere": "sphere", "euclid": "euclid"} {
 		t.Run(mode, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/clip_" + mode + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			cfg := tinyCLIP(topology)
+			g, cfg := openGolden(t, "clip_"+mode), tinyCLIP(topology)
 			if mode == "oblique" {
 				cfg.Objective.ITC.Positives = "id"
 			}
 			m := buildCLIP(t, cfg)
-			names := 0
-			for _, info := range file.Tensors() {
-				if strings.HasPrefix(info.Name, "param/") {
-					names++
-				}
-			}
-			if n := len(m.params.List()); n != names {
-				t.Errorf("%d parameters, PyTorch has %d", n, names)
-			}
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: g.ints("input/ids")}
+			g.giveAll(m)
+			b := g.batch(m)
 			res := forward(t, m, b, Control{})
 			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" || res.Parts[0].Value != res.Loss {
 				t.Errorf("parts %v of the loss %v, want itc_in_batch alone", res.Parts, res.Loss)
 			}
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
-				t.Errorf("loss %v, PyTorch %v", res.Loss, want)
-			}
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
+			g.value("loss", res.Loss)
+			g.gradients(m)
 			_, image := encodeImages(t, m, b.Images, 5)
 			_, text := encodeTexts(t, m, b.Tokens, b.Lengths, 5)
-			for name, got := range map[string][]float32{"image": image, "text": text} {
-				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
-				}
-			}
+			g.near("image features", image, "expect/image", 1e-5)
+			g.near("text features", text, "expect/text", 1e-5)
 		})
 	}
 }
@@ -126,22 +97,7 @@ func TestCLIPLearns(t *testing.T) {
 			cfg := tinyCLIP(name)
 			change(&cfg)
 			m := buildCLIP(t, cfg)
-			b := randomPairs(m, 3)
-			var losses []float64
-			for step := range 200 {
-				res := forward(t, m, b, Control{Step: step})
-				losses = append(losses, res.Loss)
-				for _, q := range m.params.List() {
-					rate := float32(0.02)
-					if q.Len() == 1 { // the temperature is steep: larger steps throw it from end to end
-						rate = 0.001
-					}
-					for i, g := range m.params.Grad(q) {
-						m.params.Value(q)[i] -= rate * g
-					}
-				}
-				m.ClampTemperature()
-			}
+			losses := overfit(t, m, randomPairs(m, 3), 0.02)
 			if first, last := losses[0], losses[len(losses)-1]; !(last < 0.5*first) {
 				t.Errorf("the loss went from %v to %v", first, last)
 			}
@@ -189,9 +145,7 @@ func TestCLIPEncodes(t *testing.T) {
 	}
 	all := slices.Clone(image)
 	_, image = encodeImages(t, m, b.Images[len(b.Images)/5:][:len(b.Images)/5], 1)
-	if rel, err := relative(image, all[8:16]); err != nil || rel > 1e-5 {
-		t.Errorf("an image alone differs by %v (%v)", rel, err)
-	}
+	near(t, "an image alone", image, all[8:16], 1e-5)
 	states, text := encodeTexts(t, m, b.Tokens, b.Lengths, 5)
 	if len(states) != 5*m.Text().Len()*m.Text().Width() || len(text) != 5*m.Dim() {
 		t.Errorf("%d states and %d features", len(states), len(text))
@@ -282,9 +236,7 @@ func TestCLIPErrors(t *testing.T) {
 	} {
 		cfg := tinyCLIP("sphere")
 		change(&cfg)
-		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(newModel(cfg, engine))(t, want)
 	}
 	cfg := tinyCLIP("sphere")
 	cfg.Objective.ITC.Positives = "id"
@@ -298,9 +250,7 @@ func TestCLIPErrors(t *testing.T) {
 	} {
 		b := good
 		change(&b)
-		if _, err := m.Forward(b, Control{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(m.Forward(b, Control{}))(t, want)
 	}
 	if _, _, err := m.EncodeImages(good.Images, 4); err == nil {
 		t.Error("images of another number: no error")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestEveryCombinationOfLosses builds each combination of the switches that the
@@ -86,9 +88,7 @@ func TestEveryCombinationOfLosses(t *testing.T) {
 				}
 			}
 			m.UpdateMomentum(0.9)
-			if err := m.Enqueue(make([]int32, cfg.Train.BatchSize)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Enqueue(make([]int32, cfg.Train.BatchSize)))
 		}
 	}
 	if count < 60 {

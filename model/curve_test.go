@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package")
@@ -43,22 +45,12 @@ func goldenCurve(t *testing.T, dropout float64, file string) {
 		got = append(got, s)
 	}
 	if *update {
-		b, err := json.MarshalIndent(got, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, append(b, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(json.MarshalIndent(got, "", " "))(t)
+		check.OK(t, os.WriteFile(file, append(b, '\n'), 0o644))
 	}
 	var want []curveStep
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &want); err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(file))(t)
+	check.OK(t, json.Unmarshal(b, &want))
 	if len(want) != len(got) {
 		t.Fatalf("%s has %d steps, want %d", file, len(want), len(got))
 	}

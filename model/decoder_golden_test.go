@@ -9,7 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
 	"github.com/geoalign/geoalign/tasks/vqa"
@@ -32,36 +32,15 @@ func tinyDecoder(mode string) config.Config {
 // newDecoderModel returns the model of a tinyDecoder.
 func newDecoderModel(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
-	return m
+	return newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, MaskID: 4, BeginID: 2, EndID: 3})
 }
 
 // loadDecoder returns a model with a golden's weights and twins, and its batch.
 func loadDecoder(t testing.TB, mode string) (*Trainer, *batch.Batch, golden) {
 	t.Helper()
-	f, err := safetensors.Open("testdata/decoder_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	g := golden{t, f}
-	m := newDecoderModel(t, tinyDecoder(mode))
-	for _, q := range m.params.List() {
-		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Momentum {
-			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-		}
-	}
-	b := batch.New(4, m.Columns()...)
-	for _, c := range b.Columns() {
-		switch {
-		case c.Name == batch.IDs:
-		case c.Type == batch.Int32:
-			copy(b.Ints(c.Name), g.ints("input/"+c.Name))
-		default:
-			copy(b.Floats(c.Name), g.floats("input/"+c.Name))
-		}
-	}
+	g, m := openGolden(t, "decoder_"+mode), newDecoderModel(t, tinyDecoder(mode))
+	g.give(m)
+	b := g.fill(batch.New(4, m.Columns()...))
 	return m, b, g
 }
 
@@ -72,7 +51,7 @@ func TestGoldenDecoder(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadDecoder(t, mode)
 			stepOf(t, m, &feed.Step{Batch: b})
-			compareStep(t, m, g)
+			g.step(m)
 		})
 	}
 }
@@ -83,15 +62,9 @@ func TestGoldenRank(t *testing.T) {
 		m, b, g := loadDecoder(t, mode)
 		want := g.floats("expect/scores")
 		candidates := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 7, 9, 3}, {2, 30, 3}, {2, 8, 3}, {2, 3}}
-		r, err := m.Writer().Ranker(candidates, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Get(m.Writer().Ranker(candidates, 0))(t)
 		for range 2 { // again in the same memory
-			got, err := r.Rank(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(r.Rank(t.Context(), b))(t)
 			if rel, err := relative(got, want); err != nil || rel > 1e-5 {
 				t.Errorf("%s: scores %v, want %v (%v)", mode, got, want, err)
 			}
@@ -100,14 +73,8 @@ func TestGoldenRank(t *testing.T) {
 		one := batch.New(1, b.Columns()...)
 		one.Row(0).Copy(b.Row(3))
 		for i, c := range candidates {
-			r, err := m.Writer().Ranker([][]int32{c}, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := r.Rank(t.Context(), one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := check.Get(m.Writer().Ranker([][]int32{c}, 0))(t)
+			got := check.Get(r.Rank(t.Context(), one))(t)
 			if rel, err := relative(got, want[3*7+i:][:1]); err != nil || rel > 1e-5 {
 				t.Errorf("%s: candidate %v has the score %v, want %v (%v)", mode, c, got, want[3*7+i], err)
 			}
@@ -126,10 +93,7 @@ func TestGoldenGenerate(t *testing.T) {
 	for _, mode := range []string{"vqa", "captioning"} {
 		m, b, g := loadDecoder(t, mode)
 		for k, o := range searches {
-			got, err := m.Writer().Generate(t.Context(), b, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(m.Writer().Generate(t.Context(), b, o))(t)
 			for i, words := range got {
 				want := g.ints(fmt.Sprintf("expect/words/%d/%d", k, i))
 				if !slices.Equal(append(words, -1), want) {

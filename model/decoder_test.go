@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // partOf returns a part of the loss of a step of a batch.
@@ -106,27 +107,17 @@ func TestGenerateRefuses(t *testing.T) {
 		"at least 5 tokens of at most 5 leave no place for the last":  {MinTokens: 5, MaxTokens: 5},
 		"beams must be from 1 to half of the vocabulary, 20 (got -1)": {Beams: -1},
 	} {
-		if _, err := m.Writer().Generate(t.Context(), b, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		check.Fails(m.Writer().Generate(t.Context(), b, o))(t, want)
 	}
 	m.o.EndID = -1
-	if _, err := m.Writer().Generate(t.Context(), b, GenerateOptions{}); err == nil || !strings.Contains(err.Error(), "use a vocabulary with [CLS] and [SEP]") {
-		t.Errorf("without a token that ends a text: %v", err)
-	}
+	check.Fails(m.Writer().Generate(t.Context(), b, GenerateOptions{}))(t, "use a vocabulary with [CLS] and [SEP]")
 }
 
 // TestDecoderOfOpenedModel: a model that is opened from its parameters reads the decoder's, and no others for captions.
 func TestDecoderOfOpenedModel(t *testing.T) {
 	m, b, g := loadDecoder(t, "captioning")
-	p, err := Open(m.cfg, m.o, &memorySource{p: m.params})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := p.Writer().Generate(t.Context(), b, searches[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(Open(m.cfg, m.o, &memorySource{p: m.params}))(t)
+	got := check.Get(p.Writer().Generate(t.Context(), b, searches[2]))(t)
 	if want := g.ints("expect/words/2/0"); !slices.Equal(append(got[0], -1), want) {
 		t.Errorf("wrote %v, want %v", got[0], want)
 	}

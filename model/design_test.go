@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -35,14 +36,9 @@ func TestSecondViewHasAReader(t *testing.T) {
 		cfg.Data.Views, cfg.Queue.Size = 2, 12
 		cfg.Objective.Geometric.Neighbours, cfg.Objective.Geometric.Pool = 3, 2
 		x.change(&cfg)
-		if err := cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, cfg.Validate())
 		m := build(t, cfg, "builtin", 1)
-		all, err := Columns(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := check.Get(Columns(cfg))(t)
 		for what, columns := range map[string][]batch.Column{"the step": m.Columns(), "Columns": all} {
 			if _, got := batch.Find(columns, batch.Views); got != x.want {
 				t.Errorf("%s: %s asks for second views: %t, want %t", name, what, got, x.want)

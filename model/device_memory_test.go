@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -27,21 +28,15 @@ func TestCUDAClosing(t *testing.T) {
 		encode := func() {
 			t.Helper()
 			for n := 1; n <= 4; n++ { // a computation each
-				if _, _, err := x.EncodeImages(b.Images[:n*len(b.Images)/4], n); err != nil {
-					t.Fatal(err)
-				}
-				if _, _, err := x.EncodeTexts(b.Tokens[:n*len(b.Tokens)/4], b.Lengths[:n], n); err != nil {
-					t.Fatal(err)
-				}
+				check.Get2(x.EncodeImages(b.Images[:n*len(b.Images)/4], n))(t)
+				check.Get2(x.EncodeTexts(b.Tokens[:n*len(b.Tokens)/4], b.Lengths[:n], n))(t)
 			}
 		}
 		encode()
 		if now, _ := d.Allocated(); round > 0 && now <= before {
 			t.Errorf("round %d: two models take %d bytes", round, now-before)
 		}
-		if err := errors.Join(x.Close(), m.Close()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(x.Close(), m.Close()))
 		now, _ := d.Allocated()
 		if round == 0 {
 			before = now

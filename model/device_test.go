@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -168,9 +169,7 @@ func TestCUDASystems(t *testing.T) {
 			s := &feed.Step{Batch: randomRows(host.Columns(), cfg.Train.BatchSize, 1), Update: 1, Counter: 1, PerEpoch: 10}
 			var losses []float64
 			for _, m := range []*Trainer{host, device} {
-				if err := m.Before(1); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.Before(1))
 				r := stepOf(t, m, s)
 				losses = append(losses, r.Loss)
 			}
@@ -325,9 +324,7 @@ func TestCUDAPlans(t *testing.T) {
 	others := map[string]*Trainer{"computed again": deviceModel(t, again, "bf16", d), "looked at": deviceModel(t, looked, "bf16", d), "disturbed": disturbed}
 	for i := range 3 {
 		b, c := randomBatch(plain, uint64(i)), Control{Step: i, Alpha: 0.4, UseQueue: i > 0}
-		if _, _, err := disturbed.EncodeImages(b.Images[:(1+i%2)*len(b.Images)/4], 1+i%2); err != nil {
-			t.Fatal(err)
-		}
+		check.Get2(disturbed.EncodeImages(b.Images[:(1+i%2)*len(b.Images)/4], 1+i%2))(t)
 		other := disturbed.feed(randomBatch(plain, 77), c)
 		if _, err := disturbed.Step(&countdown{t.Context(), 0}, other); !errors.Is(err, context.Canceled) {
 			t.Fatalf("a step that is given up: %v", err)

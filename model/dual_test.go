@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -30,10 +31,7 @@ func TestTeacherAndQueueOfEverySystem(t *testing.T) {
 			}
 			b := randomBatch(m, 7)
 			res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
-			k, err := m.Features()
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := check.Get(m.Features())(t)
 			n := len(b.IDs)
 			ids := append(slices.Clone(b.IDs), m.queue.IDs[:filled]...)
 			want := 0.
@@ -63,9 +61,7 @@ func TestTeacherAndQueueOfEverySystem(t *testing.T) {
 			if !(math.Abs(res.Loss-want) <= 1e-5*want) {
 				t.Errorf("%s, %s: loss %v, want %v", name, positives, res.Loss, want)
 			}
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 			q := m.queue
 			if q.Filled != filled+n || !sameBits(q.Image[filled*c:][:n*c], k.Image) || !sameBits(q.Text[filled*c:][:n*c], k.Text) || !slices.Equal(q.IDs[filled:][:n], b.IDs) {
 				t.Errorf("%s: the batch is not in the queue: %d filled, ids %v", name, q.Filled, q.IDs)
@@ -87,12 +83,8 @@ func TestNamesOfSystemsMakeNoDifference(t *testing.T) {
 	b := build(t, dualConfig(cfg), "builtin", 2)
 	b.design.image, b.design.text = a.design.image, a.design.text
 	b.params = NewParams(cfg.Run.Seed, true)
-	if err := b.newQueue(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.buildStep(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.newQueue())
+	check.OK(t, b.buildStep())
 	for _, m := range []*Trainer{a, b} {
 		fillQueue(m.queue)
 		t.Cleanup(func() { m.Close() })
@@ -101,9 +93,7 @@ func TestNamesOfSystemsMakeNoDifference(t *testing.T) {
 		x := randomBatch(a, uint64(i))
 		var results []Result
 		for _, m := range []*Trainer{a, b} {
-			if err := m.Before(i); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Before(i))
 			r := step(t, m, x, Control{Step: i, Alpha: 0.3, UseQueue: true})
 			results = append(results, Result{Loss: r.Loss, Parts: slices.DeleteFunc(slices.Clone(r.Parts), func(p Part) bool {
 				return p.Name == "graph/image/seconds" || p.Name == "graph/text/seconds"
@@ -123,13 +113,10 @@ func TestHeadsReadFilledRowsAlone(t *testing.T) {
 	m := build(t, headsConfig(combinedConfig()), "builtin", 2)
 	b := randomBatch(m, 2)
 	loss := func() float64 {
-		r := forward(t, m, b, Control{Alpha: 0.2, UseQueue: true})
-		return r.Loss
+		return forward(t, m, b, Control{Alpha: 0.2, UseQueue: true}).Loss
 	}
 	loss()
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	want := loss()
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := 4 * m.Dim(); i < len(m.queue.Image); i++ {

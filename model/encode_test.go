@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -87,21 +88,11 @@ func plainly(t testing.TB, e *Encoder, b *batch.Batch) (states, classes, feature
 	}
 	q := e.side.tower.Encode(&encoders.Context{}, e.scope(n), in, encoders.Want{Tokens: true, Classes: true})
 	f := e.project(n, q.Classes)
-	m, err := n.compile(exec.Config{Engine: e.m.engine}, gorgonia.Nodes{q.Tokens, q.Classes, f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.inputs.Fill(m, &feed.Step{Batch: b}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(n.compile(exec.Config{Engine: e.m.engine}, gorgonia.Nodes{q.Tokens, q.Classes, f}))(t)
+	check.OK(t, n.inputs.Fill(m, &feed.Step{Batch: b}))
+	check.OK(t, m.RunAll())
 	value := func(n *gorgonia.Node) []float32 {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		return clone(a.F32)
 	}
 	return value(q.Tokens), value(q.Classes), value(f)
@@ -126,10 +117,7 @@ func TestEncoding(t *testing.T) {
 			for _, x := range []*Encoder{m.Image(), m.Text()} {
 				b := mixed(x, n, 1)
 				wantStates, wantClasses, wantFeatures := plainly(t, x, b)
-				states, features, err := x.Encode(t.Context(), b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				states, features := check.Get2(x.Encode(t.Context(), b))(t)
 				l, d := x.Len(), x.Width()
 				for i := range n {
 					words := l
@@ -140,23 +128,15 @@ func TestEncoding(t *testing.T) {
 					closeTo(t, x.side.name+" states", states[at:at+words*d], wantStates[at:at+words*d], tol)
 				}
 				closeTo(t, x.side.name+" features", features, wantFeatures, tol)
-				classes, err := x.EncodeClasses(t.Context(), b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				classes := check.Get(x.EncodeClasses(t.Context(), b))(t)
 				closeTo(t, x.side.name+" classes", classes, wantClasses, tol)
-				if features, err = x.Features(t.Context(), b); err != nil {
-					t.Fatal(err)
-				}
+				features = check.Get(x.Features(t.Context(), b))(t)
 				closeTo(t, x.side.name+" features alone", features, wantFeatures, tol)
 				among := clone(features)
 				one := batch.New(1, x.Columns()...)
 				for i := range n {
 					one.Row(0).Copy(b.Row(i))
-					alone, err := x.Features(t.Context(), one)
-					if err != nil {
-						t.Fatal(err)
-					}
+					alone := check.Get(x.Features(t.Context(), one))(t)
 					if c := len(alone); !sameBits(alone, among[i*c:(i+1)*c]) {
 						t.Fatalf("%s row %d: %v alone, %v among others", x.side.name, i, alone, among[i*c:(i+1)*c])
 					}
@@ -173,19 +153,14 @@ func TestEncodingOfTokens(t *testing.T) {
 		m := build(t, tinyHost(name), "builtin", 1)
 		for _, x := range []*Encoder{m.Image(), m.Text()} {
 			b := mixed(x, 9, 2)
-			tokens, lengths, err := x.EncodeTokens(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tokens, lengths := check.Get2(x.EncodeTokens(t.Context(), b))(t)
 			all, counts := clone(tokens), slices.Clone(lengths)
 			smallChunks(t, 1000, 1000)
 			one := batch.New(1, x.Columns()...)
 			size := x.Len() * x.Dim()
 			for i := range 9 {
 				one.Row(0).Copy(b.Row(i))
-				if tokens, lengths, err = x.EncodeTokens(t.Context(), one); err != nil {
-					t.Fatal(err)
-				}
+				tokens, lengths = check.Get2(x.EncodeTokens(t.Context(), one))(t)
 				if words := int(lengths[0]); counts[i] != lengths[0] || !sameBits(tokens[:words*x.Dim()], all[i*size:][:words*x.Dim()]) {
 					t.Errorf("%s %s row %d is another one by itself", name, x.side.name, i)
 				}
@@ -244,9 +219,7 @@ func TestFewComputations(t *testing.T) {
 	x := build(t, cfg, "builtin", 1).Text()
 	smallChunks(t, 600, 1)
 	for i := range 90 {
-		if _, err := x.Features(t.Context(), mixed(x, 1+i, uint64(i))); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(x.Features(t.Context(), mixed(x, 1+i, uint64(i))))(t)
 	}
 	if len(x.encodings.kept) != mostKept {
 		t.Errorf("%d computations are kept, want %d", len(x.encodings.kept), mostKept)
@@ -274,24 +247,12 @@ func TestMatchOfShortTexts(t *testing.T) {
 	images, texts := mixed(m.Image(), n, 5), mixed(m.Text(), n, 6)
 	lengths := texts.Ints(batch.Lengths)
 	copy(lengths, []int32{5, 3, 6, 14})
-	is, _, err := m.Image().Encode(t.Context(), images)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ts, _, err := m.Text().Encode(t.Context(), texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	is, _ := check.Get2(m.Image().Encode(t.Context(), images))(t)
+	ts, _ := check.Get2(m.Text().Encode(t.Context(), texts))(t)
 	index := []int32{1, 0, 3, 2}
-	scores, err := m.Matcher().Match(t.Context(), ts, lengths, index, is, n, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := check.Get(m.Matcher().Match(t.Context(), ts, lengths, index, is, n, n))(t)
 	want := clone(scores[:n-1])
-	scores, err = m.Matcher().Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores = check.Get(m.Matcher().Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n))(t)
 	if !sameBits(scores, want) {
 		t.Errorf("%v without the long text, %v with it", scores, want)
 	}
@@ -312,22 +273,13 @@ func TestPreparedWeights(t *testing.T) {
 		e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
 		for name, cfg := range map[string]config.Config{"albef": tinyConfig(), "clip": tinyCLIP("Multi(2,4)")} {
 			m := modelOn(t, cfg, e)
-			p, err := Open(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4}, &memorySource{p: m.params})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := check.Get(Open(cfg, Options{Engine: e, Vocab: tinyVocab, MaskID: 4}, &memorySource{p: m.params}))(t)
 			for i, x := range []*Encoder{m.Image(), m.Text()} {
 				y := []*Encoder{p.Image(), p.Text()}[i]
 				for _, n := range []int{1, 9} {
 					b := mixed(x, n, 7)
-					want, err := x.Features(t.Context(), b)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got, err := y.Features(t.Context(), b)
-					if err != nil {
-						t.Fatal(err)
-					}
+					want := check.Get(x.Features(t.Context(), b))(t)
+					got := check.Get(y.Features(t.Context(), b))(t)
 					if !sameBits(got, want) {
 						t.Errorf("%s in %s, %d rows of %s: other features by prepared weights", name, precision, n, x.side.name)
 					}

@@ -1,13 +1,12 @@
 package model
 
 import (
-	"math"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 )
 
@@ -26,17 +25,11 @@ func entailmentConfig() config.Config {
 // TestGoldenEntailment compares the loss of visual entailment, all gradients by name and what the model says in
 // evaluation with an independent PyTorch implementation.
 func TestGoldenEntailment(t *testing.T) {
-	f, err := safetensors.Open("testdata/entailment.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	g := golden{t, f}
+	g := openGolden(t, "entailment")
 	m := modelOn(t, entailmentConfig(), newEngine(t))
-	has := func(name string) bool { _, ok := f.Lookup(name); return ok }
 	read := 0
 	for _, q := range m.params.List() {
-		if !has("param/" + q.Name) {
+		if !g.has("param/" + q.Name) {
 			if m.Learnable(q.Name) {
 				t.Errorf("%s is trained here and not by PyTorch", q.Name)
 			}
@@ -49,43 +42,20 @@ func TestGoldenEntailment(t *testing.T) {
 		}
 		copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
 	}
-	columns, err := Columns(m.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := batch.New(4, columns...)
-	copy(b.Floats(batch.Images), g.floats("input/images"))
-	copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
-	copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
-	copy(b.Ints(batch.Labels), g.ints("input/labels"))
-	if err := m.step.inputs.Fill(m.step.machine, &feed.Step{Batch: b, Update: 10, PerEpoch: 10}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.step.machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	loss, err := m.step.machine.Scalar(m.step.loss)
-	if want := float64(g.floats("expect/entailment")[0]); err != nil || !(math.Abs(float64(loss)-want) <= 1e-5*want) {
-		t.Errorf("loss %v, PyTorch %v (%v)", loss, want, err)
-	}
+	b := g.fill(batch.New(4, check.Get(Columns(m.cfg))(t)...))
+	check.OK(t, m.step.inputs.Fill(m.step.machine, &feed.Step{Batch: b, Update: 10, PerEpoch: 10}))
+	check.OK(t, m.step.machine.RunAll())
+	g.value("entailment", float64(check.Get(m.step.machine.Scalar(m.step.loss))(t)))
 	compared := 0
 	for _, q := range m.params.List() {
-		if !has("grad/" + q.Name) {
+		if !g.has("grad/" + q.Name) {
 			continue
 		}
 		compared++
-		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
-			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-		}
+		g.near("gradient of "+q.Name, m.params.Grad(q), "grad/"+q.Name, 1e-4)
 	}
 	if compared < 60 || compared != read {
 		t.Errorf("compared %d gradients of %d parameters", compared, read)
 	}
-	said, err := m.Classifier().Logits(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rel, err := relative(said, g.floats("expect/logits")); err != nil || rel > 1e-5 {
-		t.Errorf("logits differ by %.1e (%v)", rel, err)
-	}
+	g.near("logits", check.Get(m.Classifier().Logits(t.Context(), b))(t), "expect/logits", 1e-5)
 }

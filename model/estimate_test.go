@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The estimate is at most what a model takes, in each of its parts, and no small part of
@@ -64,10 +65,7 @@ func TestEstimate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := tinyConfig()
 			change(&cfg)
-			least, err := Estimate(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			least := check.Get(Estimate(cfg))(t)
 			m, err := newModel(cfg, newEngine(t))
 			switch {
 			case name == "heads":
@@ -85,10 +83,7 @@ func TestEstimate(t *testing.T) {
 			if least.Parameters < f.Parameters/2 || least.Batches == 0 {
 				t.Errorf("estimated only %+v of %+v", least, f)
 			}
-			sized, err := modelOf(cfg, Options{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sized := check.Get(modelOf(cfg, Options{}, nil))(t)
 			p := estimate{sized}
 			_, kept := p.sizes()
 			results, held := p.resultBytes(kept), f.Buffers+m.Machine().Borrowed()

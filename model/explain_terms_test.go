@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/explain"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -51,18 +52,12 @@ func interacted(t *testing.T, m *Trainer, b *batch.Batch) float64 {
 	encode := func(e *Encoder) ([]float32, []int32) {
 		x := batch.New(1, e.Columns()...)
 		x.Row(0).Copy(b.Row(0))
-		tokens, lengths, err := e.EncodeTokens(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens, lengths := check.Get2(e.EncodeTokens(t.Context(), x))(t)
 		return slices.Clone(tokens), slices.Clone(lengths)
 	}
 	x, nx := encode(m.Image())
 	y, ny := encode(m.Text())
-	s, err := m.Interaction().Scores(t.Context(), x, nx, y, ny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(m.Interaction().Scores(t.Context(), x, nx, y, ny))(t)
 	return float64(s[0])
 }
 
@@ -119,10 +114,7 @@ func termsAddUp(t *testing.T, cfg config.Config) {
 	stir(m)
 	for _, size := range [][2]int{{3, 5}, {1, 2}, {4, 6}} {
 		b := randomPair(m, size[0], size[1])
-		e, err := m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks())
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks()))(t)
 		sum, image, text := 0.0, 0.0, 0.0
 		for _, x := range e.Compared.Terms {
 			sum, image, text = sum+x.Score(), image+x.Rest, text+x.Rest
@@ -198,11 +190,7 @@ func TestExplainHosts(t *testing.T) {
 			t.Errorf("%s: default blocks %v", name, at)
 		}
 		explained := func(at Blocks) *Explained {
-			e, err := m.Explainer().Pair(t.Context(), b, at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e
+			return check.Get(m.Explainer().Pair(t.Context(), b, at))(t)
 		}
 		image, text := hostFeatures(t, m, b)
 		want := 0.0
@@ -255,15 +243,10 @@ func TestExplainAdapters(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPair(m, 0, 5)
 		score := func() (out []float64) {
-			e, err := m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks())
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Get(m.Explainer().Pair(t.Context(), b, m.Explainer().DefaultBlocks()))(t)
 			out = append(out, e.Score)
 			if m.Matcher() != nil {
-				if e, err = m.Explainer().Match(t.Context(), b, m.Explainer().DefaultBlocks()); err != nil {
-					t.Fatal(err)
-				}
+				e = check.Get(m.Explainer().Match(t.Context(), b, m.Explainer().DefaultBlocks()))(t)
 				out = append(out, e.Score)
 			}
 			return out

@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/explain"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // onePair is row i of the images and texts of a golden, as a batch.
@@ -39,25 +39,16 @@ func explainedAs(t *testing.T, what string, got []float64, want []float32) {
 	}
 }
 
-func openGolden(t *testing.T, path string) golden {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return golden{t, f}
-}
-
 // TestGoldenExplain compares Grad-CAM of whole scores and of single class tokens and spheres, at every
 // block of both towers, with an independent PyTorch model of the same weights.
 func TestGoldenExplain(t *testing.T) {
 	for mode, topology := range map[string]string{"multi": "Multi(2,4)", "oblique": "Ob(4,2)", "sphere": "sphere", "euclid": "euclid"} {
 		t.Run(mode, func(t *testing.T) {
-			m, g := buildCLIP(t, tinyCLIP(topology)), openGolden(t, "testdata/clip_"+mode+".safetensors")
+			m, g := buildCLIP(t, tinyCLIP(topology)), openGolden(t, "clip_"+mode)
 			for _, q := range m.params.List() {
 				copy(m.params.Value(q), g.floats("param/"+q.Name))
 			}
-			want := openGolden(t, "testdata/explain_"+mode+".safetensors")
+			want := openGolden(t, "explain_"+mode)
 			checked := 0
 			for _, info := range want.f.Tensors() {
 				var row, group, layer int
@@ -101,14 +92,11 @@ func TestGoldenExplain(t *testing.T) {
 // layer and the gradient of the match head to it, with an independent PyTorch model.
 func TestGoldenExplainMatch(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	want := openGolden(t, "testdata/explain_albef.safetensors")
+	want := openGolden(t, "explain_albef")
 	for row := range 3 {
 		b := onePair(m, g, row)
 		for layer := range 2 {
-			x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: layer})
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: layer}))(t)
 			closeTo(t, "score", []float32{float32(x.Score)}, want.floats(fmt.Sprintf("%d/match/score", row)), 1e-5)
 			c := x.Cross
 			got := explain.Attention{H: c.Heads, L: c.L, T: c.T, D: c.D, Queries: c.Queries, KeyValues: c.KeyValues, Grad: c.Grads}.Relevance()
@@ -151,26 +139,16 @@ func TestExplainGradients(t *testing.T) {
 		l := copy(b.Ints(batch.Tokens), x.Tokens[:cfg.Data.Tokens])
 		b.Ints(batch.Lengths)[0] = int32(l)
 		score := func() float64 {
-			e, err := m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e.Score
+			return check.Get(m.Explainer().Pair(t.Context(), b, Blocks{1, 1, 0}))(t).Score
 		}
 		for k := range 5 {
-			e, err := m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Get(m.explainer.pairs.get(explainKey{"pair", Blocks{1, 1, 0}}))(t)
 			score()
 			for _, side := range []struct {
 				bias string
 				tap  tapped
 			}{{"image/blocks/01/norm1/bias", e.image}, {"text/layers/00/ffn/norm/bias", e.text}} {
-				a, err := e.machine.Value(side.tap.grad)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(e.machine.Value(side.tap.grad))(t)
 				rows, d, sum := side.tap.grad.Shape()[0], side.tap.grad.Shape()[1], 0.0
 				for i := range rows {
 					sum += float64(a.F32[i*d+k])
@@ -198,11 +176,7 @@ func TestExplainMatchGradients(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
 	b := onePair(m, g, 0)
 	run := func() *Explained {
-		x, err := m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
+		return check.Get(m.Explainer().Match(t.Context(), b, Blocks{Fusion: 1}))(t)
 	}
 	c := run().Cross
 	for k := range 6 {
@@ -230,9 +204,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 	wants := func(err error, want string) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	_, err := m.Explainer().Pair(t.Context(), b, Blocks{2, 1, 0})
 	wants(err, "no block of the image tower 2: the model has 2")
@@ -314,10 +286,7 @@ func TestExplainPools(t *testing.T) {
 			t.Errorf("%s: default blocks %v", pool, at)
 			continue
 		}
-		e, err := m.Explainer().Pair(t.Context(), randomPair(m, 3, 5), at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(m.Explainer().Pair(t.Context(), randomPair(m, 3, 5), at))(t)
 		if s := e.Text; s.D != cfg.Model.Text.Width || !slices.ContainsFunc(s.Grads, func(g float32) bool { return g != 0 }) {
 			t.Errorf("%s: %d tokens of %d channels", pool, s.N, s.D)
 		}

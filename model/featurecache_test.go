@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -38,22 +39,15 @@ func microBatches(s *feed.Step, k int) (list []*feed.Step) {
 func compareInParts(t testing.TB, m *Trainer, parts []*feed.Step) (*Result, []float32) {
 	t.Helper()
 	for _, s := range parts {
-		if err := m.Encode(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Encode(t.Context(), s))
 	}
 	all := *parts[0]
 	all.Batch, all.Counter = nil, all.Update
-	res, err := m.Compare(t.Context(), &all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := check.Get(m.Compare(t.Context(), &all))(t)
 	sum := slices.Clone(m.Params().Grads())
 	for _, s := range parts {
 		clear(m.Params().Grads())
-		if err := m.Backward(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Backward(t.Context(), s))
 		for i, g := range m.Params().Grads() {
 			sum[i] += g
 		}
@@ -110,9 +104,7 @@ func TestFeatureCache(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const k = 8
 			parts := inMicroBatches(cfg, k)
-			if err := parts.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, parts.Validate())
 			whole, m := build(t, cfg, "builtin", 2), build(t, parts, "builtin", 2)
 			for update := range 4 {
 				b := randomPairs(whole, uint64(update))
@@ -123,9 +115,7 @@ func TestFeatureCache(t *testing.T) {
 					b.IDs[i] = int32(i * 2 / 3)
 				}
 				for _, m := range []*Trainer{whole, m} {
-					if err := m.Before(update); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, m.Before(update))
 				}
 				s := whole.feed(b, Control{Step: update})
 				s.PerEpoch = 100
@@ -154,9 +144,7 @@ func TestFeatureCache(t *testing.T) {
 				copy(m.Params().Values(), whole.Params().Values())
 				for _, m := range []*Trainer{whole, m} {
 					m.UpdateMomentum(0.9)
-					if err := m.After(); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, m.After())
 				}
 				if q := whole.Queue(); q != nil {
 					p := m.Queue()
@@ -191,9 +179,7 @@ func TestFeatureCacheMasks(t *testing.T) {
 		for i, side := range m.cache.online.sides {
 			seen[side.all[0]] = true
 			for k, s := range parts {
-				if err := m.Backward(t.Context(), s); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.Backward(t.Context(), s))
 				f, err := m.cache.online.machine.Value(side.features)
 				if err != nil || !sameBits(f.F32, side.all[k*len(f.F32):][:len(f.F32)]) {
 					t.Errorf("side %d, micro-batch %d: the second pass has other features (%v)", i, k, err)
@@ -259,13 +245,9 @@ func TestFeatureCacheErrors(t *testing.T) {
 	}
 	m, whole := build(t, parts, "builtin", 1), build(t, cfg, "builtin", 1)
 	s := whole.feed(randomPairs(whole, 1), Control{})
-	if _, err := m.Step(t.Context(), microBatches(s, 2)[0]); err == nil || !strings.Contains(err.Error(), "Compare") {
-		t.Errorf("a step of one micro-batch: %v", err)
-	}
+	check.Fails(m.Step(t.Context(), microBatches(s, 2)[0]))(t, "Compare")
 	_, err := whole.Compare(t.Context(), s)
 	for _, err := range []error{err, whole.Encode(t.Context(), s), whole.Backward(t.Context(), s)} {
-		if err == nil || !strings.Contains(err.Error(), "train.accumulate") {
-			t.Errorf("a step over several: %v", err)
-		}
+		check.Error(t, err, "train.accumulate")
 	}
 }

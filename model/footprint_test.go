@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // limitMemory makes a machine of n bytes for the length of a test.
@@ -79,7 +81,5 @@ func TestPlansTooLarge(t *testing.T) {
 	cfg.Objective.KLOT.Rows = 1 << 16
 	limitMemory(t, 64<<30)
 	const want = "transport plans 128.0 GB"
-	if err := Fits(cfg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ": lower train.batch_size or objective.klot.rows") {
-		t.Errorf("want %q, got %v", want, err)
-	}
+	check.Error(t, Fits(cfg), want, ": lower train.batch_size or objective.klot.rows")
 }

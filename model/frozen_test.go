@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestFrozenTowers: a frozen tower has no gradients, no twin and no memory for either, the step
@@ -24,9 +25,7 @@ func TestFrozenTowers(t *testing.T) {
 				} else {
 					cfg.Model.Text.Freeze = true
 				}
-				if err := cfg.Validate(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, cfg.Validate())
 				m := build(t, cfg, "builtin", 2)
 				// Of the text side of ALBEF, the fusion layers and the head of masked words are
 				// no part of the tower.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"gorgonia.org/gorgonia"
@@ -80,18 +80,13 @@ type geoalignStep struct {
 func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) geoalignStep {
 	k := geoalignCases[name]
 	_, b, base := loadGolden(t, k.positives)
-	f, err := safetensors.Open("testdata/geoalign_" + name + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
 	cfg := tinyConfig()
 	cfg.Objective.ITC.Positives = k.positives
 	for _, f := range append([]func(c *config.Config){k.change}, change...) {
 		f(&cfg)
 	}
 	m := build(t, cfg, "", 2)
-	s := geoalignStep{m: m, b: b, golden: golden{t, f}, base: base}
+	s := geoalignStep{m: m, b: b, golden: openGolden(t, "geoalign_"+name), base: base}
 	for _, q := range m.params.List() {
 		s.set(m.params.Value(q), "param/"+q.Name)
 		if q.Momentum {
@@ -117,14 +112,10 @@ func loadGeoalign(t testing.TB, name string, change ...func(c *config.Config)) g
 func (s geoalignStep) set(dst []float32, name string) {
 	s.t.Helper()
 	from := s.base
-	if _, ok := s.f.Lookup(name); ok {
+	if s.has(name) {
 		from = s.golden
 	}
-	v := from.floats(name)
-	if len(v) != len(dst) {
-		s.t.Fatalf("%s: the golden has %d values, the model %d", name, len(v), len(dst))
-	}
-	copy(dst, v)
+	from.set(dst, name)
 }
 
 func (s geoalignStep) setGraphs() {
@@ -141,9 +132,7 @@ func (s geoalignStep) setGraphs() {
 // run runs the step with the numbers that the golden drew.
 func (s geoalignStep) run(alpha float64) {
 	s.t.Helper()
-	if _, err := s.m.load(s.b, Control{Alpha: alpha, UseQueue: true}); err != nil {
-		s.t.Fatal(err)
-	}
+	check.Get(s.m.load(s.b, Control{Alpha: alpha, UseQueue: true}))(s.t)
 	s.set(s.m.floats("noise i2t"), "input/noise_i2t")
 	s.set(s.m.floats("noise t2i"), "input/noise_t2i")
 	for _, side := range []string{"image", "text"} {
@@ -151,9 +140,7 @@ func (s geoalignStep) run(alpha float64) {
 			s.set(x, side+"_neighbours")
 		}
 	}
-	if err := s.m.step.machine.RunAll(); err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, s.m.step.machine.RunAll())
 }
 
 // TestGeoalignGoldenStep compares whole training steps of the combined objective with
@@ -174,18 +161,13 @@ func TestGeoalignGoldenStep(t *testing.T) {
 				}
 			}
 			s.run(0.4)
-			compareStep(t, s.m, s.golden)
+			s.step(s.m)
 			for _, f := range []struct {
 				name string
 				node *gorgonia.Node
 			}{{"image_m", s.m.step.keys.image}, {"text_m", s.m.step.keys.text}} {
-				v, err := s.m.step.machine.Value(f.node)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if rel, err := relative(v.F32, s.floats("expect/"+f.name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s differs by %.1e of its largest element (%v)", f.name, rel, err)
-				}
+				v := check.Get(s.m.step.machine.Value(f.node))(t)
+				near(t, f.name, v.F32, s.floats("expect/"+f.name), 1e-5)
 			}
 		})
 	}
@@ -203,10 +185,7 @@ func TestGeoalignGradientsAgainstFiniteDifferences(t *testing.T) {
 		var sum float64
 		weights := map[string]float64{"itc": 1, "itc_in_batch": 0.5, "itm": 1, "mlm": 1, "geometric_image": 50, "geometric_text": 50}
 		for _, p := range s.m.step.parts {
-			v, err := s.m.step.machine.Scalar(p.Node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := check.Get(s.m.step.machine.Scalar(p.Node))(t)
 			sum += weights[p.Name] * float64(v)
 		}
 		return sum

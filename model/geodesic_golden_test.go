@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 )
 
@@ -13,27 +12,14 @@ import (
 // it at row 6 of 8.
 func loadGeomm(t testing.TB, mode string, change func(*config.Config)) (*Trainer, Batch, golden, golden) {
 	_, b, g := loadGolden(t, mode)
-	f, err := safetensors.Open("testdata/geomm_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	geo := golden{t, f}
+	geo := openGolden(t, "geomm_"+mode)
 	cfg := tinyConfig()
 	cfg.Objective.ITC.Positives, cfg.Objective.ITC.Score = mode, "geodesic"
 	cfg.Objective.Geodesic.Layers = []int{5}
 	change(&cfg)
 	m := build(t, cfg, "", 2)
-	for _, q := range m.params.List() {
-		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Momentum {
-			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-		}
-	}
-	copy(m.queue.Image, g.floats("input/image_queue"))
-	copy(m.queue.Text, g.floats("input/text_queue"))
-	copy(m.queue.IDs, g.ints("input/queue_ids"))
-	m.queue.Filled, m.queue.Pointer = 8, 6
+	g.give(m)
+	g.giveQueue(m, 8, 6)
 	for name, x := range map[string]*geodesic.Graph{"image": m.graphs.Image, "text": m.graphs.Text} {
 		copy(x.Centres, geo.floats(name+"/centres"))
 		copy(x.Paths, geo.floats(name+"/paths"))
@@ -59,16 +45,8 @@ func TestGeodesicGoldenStep(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g, geo := loadGeomm(t, mode, change)
-			tg := m.step
-			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
-			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
-			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-			if err := tg.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			compareStep(t, m, geo)
+			g.run(m, b, 0.4)
+			geo.step(m)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // geodesicModel returns the golden's model with a contrast by geodesic scores alone: a
@@ -41,9 +42,7 @@ func geodesicModel(t testing.TB, filled int, change func(*config.Config)) (*Trai
 		m.queue.IDs[j] = int32(j % 10)
 	}
 	if m.graphs != nil {
-		if err := m.graphs.before(0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.graphs.before(0))
 	}
 	b.Masked, b.MaskPlaces, b.MaskLabels = nil, nil, nil
 	return m, b
@@ -88,8 +87,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 			m, b := geodesicModel(t, 12, change)
 			alpha := 0.0
 			loss := func() float64 {
-				res := forward(t, m, b, Control{Alpha: alpha, UseQueue: true})
-				return res.Loss
+				return forward(t, m, b, Control{Alpha: alpha, UseQueue: true}).Loss
 			}
 			moved := 0.0
 			for _, p := range []string{
@@ -106,26 +104,7 @@ func TestGeodesicGradientsAgainstFiniteDifferences(t *testing.T) {
 				if alpha = 0.4; p == temperatureName || p == geodesicTemperatureName {
 					alpha = 0 // the teacher's targets depend on them too, without gradient
 				}
-				loss()
-				g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
-				i := 0
-				for k, v := range g {
-					if math.Abs(float64(v)) > math.Abs(float64(g[i])) {
-						i = k
-					}
-				}
-				const h = 0.004
-				old := x[i]
-				at := func(d float32) float64 {
-					x[i] = old + d
-					defer func() { x[i] = old }()
-					return loss()
-				}
-				want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
-				if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*math.Abs(got)+1e-3) {
-					t.Errorf("gradient of %s[%d] is %v, finite differences say %v", p, i, got, want)
-				}
-				moved = max(moved, math.Abs(float64(g[i])))
+				moved = max(moved, checkEntries(t, m, q, 1, 0.004, loss))
 			}
 			if moved < 0.02 {
 				t.Errorf("the largest gradient is %v: too small to be tested", moved)
@@ -179,10 +158,7 @@ func TestGeodesicLossAgainstDefinition(t *testing.T) {
 		if own := []int32{10, 11, 0, 1}; !slices.Equal(m.ints("own entries"), own) {
 			t.Fatalf("labels %v, want %v", m.ints("own entries"), own)
 		}
-		k, err := m.Features()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := check.Get(m.Features())(t)
 		image, text := k.Image, k.Text
 		tau, _ := m.params.Get(temperatureName)
 		ids := slices.Clone(m.queue.IDs)
@@ -263,9 +239,7 @@ func TestGeodesicSteps(t *testing.T) {
 				c.Objective.ITM.Weight, c.Objective.ITM.Negatives, c.Objective.Geodesic.PeriodSteps = 1, negatives, 2
 			})
 			for i := range 8 {
-				if err := m.graphs.before(i); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.graphs.before(i))
 				res := step(t, m, b, Control{Alpha: 0.4, UseQueue: true, Step: i})
 				if !finite(res.Loss) {
 					t.Fatalf("step %d: loss %v", i, res.Loss)

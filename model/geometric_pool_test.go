@@ -13,9 +13,9 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -81,42 +81,19 @@ func buildGera(t testing.TB, cfg config.Config, e *kernel.Engine) (*Trainer, Bat
 // an independent PyTorch implementation: losses to 1e-5, every gradient by name to 1e-4 of its
 // largest element, in one chunk and in several.
 func TestGoldenGeometricPool(t *testing.T) {
-	file, err := safetensors.Open("testdata/heads_gera.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	g := golden{t, file}
+	g := openGolden(t, "heads_gera")
 	for _, chunk := range []int{0, 4, 8} {
 		t.Run(fmt.Sprint("chunk ", chunk), func(t *testing.T) {
 			cfg := geraHeads()
 			cfg.Objective.Geometric.Chunk = chunk
 			h := newTrainer(t, cfg, Options{Engine: newEngine(t), ImagePool: memoryPool{6, g.floats("input/image_pool")}, TextPool: memoryPool{4, g.floats("input/text_pool")}})
-			for _, q := range h.params.List() {
-				copy(h.params.Value(q), g.floats("param/"+q.Name))
-			}
-			res, err := h.Forward(Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids"),
-				ImageNeighbours: g.ints("input/image_near"), TextNeighbours: g.ints("input/text_near")}, Control{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			g.give(h)
+			res := forward(t, h, g.batch(h), Control{})
 			noneOnHost(t, h.step.machine)
-			got := map[string]float64{"loss": res.Loss}
-			for _, p := range res.Parts {
-				got[p.Name] = p.Value
+			if got := partsOf(res); len(got) != 3 {
+				t.Errorf("parts %v, want itc_in_batch, geometric_image and geometric_text", got)
 			}
-			for _, name := range []string{"loss", "itc_in_batch", "geometric_image", "geometric_text"} {
-				want := float64(g.floats("expect/" + name)[0])
-				if v, ok := got[name]; !ok || !(math.Abs(v-want) <= 1e-5*want) {
-					t.Errorf("%s: got %v, PyTorch %v", name, v, want)
-				}
-			}
-			for _, q := range h.params.List() {
-				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
+			g.result(h, res)
 		})
 	}
 }
@@ -127,8 +104,7 @@ func TestGeometricPoolDifferences(t *testing.T) {
 	cfg.Objective.Geometric.Weight, cfg.Objective.ITC.InBatchWeight = 100, 1e-3
 	h, f := buildGera(t, cfg, newEngine(t))
 	loss := func() float64 {
-		r := forward(t, h, f, Control{Step: 3})
-		return r.Loss
+		return forward(t, h, f, Control{Step: 3}).Loss
 	}
 	loss()
 	grads := slices.Clone(h.params.Grads())
@@ -167,9 +143,7 @@ func TestGeometricPoolChunks(t *testing.T) {
 		if want == nil {
 			want = slices.Clone(h.params.Grads())
 		}
-		if rel, err := relative(h.params.Grads(), want); err != nil || rel > 1e-5 {
-			t.Errorf("chunk %d: gradients differ by %v of the largest (%v)", chunk, rel, err)
-		}
+		near(t, fmt.Sprintf("chunk %d: gradients", chunk), h.params.Grads(), want, 1e-5)
 	}
 }
 
@@ -231,9 +205,7 @@ func TestGeometricPoolEnds(t *testing.T) {
 	h, f := buildGera(t, deepGera(), newEngine(t))
 	s := h.feed(f, Control{Step: 1})
 	whole := &countdown{t.Context(), 1 << 30}
-	if _, err := h.Step(whole, s); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(h.Step(whole, s))(t)
 	looks := 1<<30 - whole.left
 	if nodes := h.Machine().Nodes(); looks < nodes+100 {
 		t.Errorf("a step of %d nodes looks at its context %d times: not within the chunks", nodes, looks)
@@ -275,10 +247,7 @@ func TestGeometricPoolMemory(t *testing.T) {
 	for _, chunk := range []int{0, 16} {
 		cfg.Objective.Geometric.Chunk = chunk
 		h, _ := buildGera(t, cfg, newEngine(t))
-		least, err := Estimate(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		least := check.Get(Estimate(cfg))(t)
 		buffers[chunk] = h.Footprint().Buffers
 		if least.Buffers > buffers[chunk] {
 			t.Errorf("chunk %d: the estimate says at least %d bytes, a step takes %d", chunk, least.Buffers, buffers[chunk])
@@ -299,9 +268,7 @@ func TestGeometricPoolErrors(t *testing.T) {
 		"the pool has rows of 4 values, the features of the side 6": {ImagePool: text, TextPool: text},
 	} {
 		o.Engine = newEngine(t)
-		if _, err := New(cfg, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(New(cfg, o))(t, want)
 	}
 	cfg.Objective.Geometric.Modalities = "text"
 	h := newTrainer(t, cfg, Options{Engine: newEngine(t), TextPool: text})
@@ -327,10 +294,7 @@ func TestGeometricPoolMasks(t *testing.T) {
 	f.ImageNeighbours = near()
 	f.TextNeighbours = f.ImageNeighbours
 	r := forward(t, h, f, Control{Step: 2})
-	value := map[string]float64{}
-	for _, p := range r.Parts {
-		value[p.Name] = p.Value
-	}
+	value := partsOf(r)
 	if a, b := value["geometric_image"], value["geometric_text"]; a == b || a == 0 {
 		t.Errorf("one head over one pool gives %v and %v", a, b)
 	}

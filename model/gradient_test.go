@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -52,31 +53,35 @@ func checkDifferences(t *testing.T, m *Trainer, loss func(alpha float64) float64
 		if name == temperatureName {
 			alpha = 0 // the teacher's targets depend on it too, without gradient
 		}
-		loss(alpha)
-		g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
-		order := make([]int, len(g))
-		for i := range order {
-			order[i] = i
+		checkEntries(t, m, q, 3, 0.01, func() float64 { return loss(alpha) })
+	}
+}
+
+// checkEntries compares the entries of a parameter with the largest gradients, n of them, with finite differences of a
+// loss to 1 % of the largest and 1e-3, and returns the largest.
+func checkEntries(t *testing.T, m *Trainer, q *Param, n int, h float64, loss func() float64) float64 {
+	t.Helper()
+	loss()
+	g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
+	order := make([]int, len(g))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Compare(math.Abs(float64(g[j])), math.Abs(float64(g[i])))
+	})
+	largest := math.Abs(float64(g[order[0]]))
+	for _, i := range order[:min(n, len(order))] {
+		old := x[i]
+		at := func(d float64) float64 {
+			x[i] = old + float32(d)
+			defer func() { x[i] = old }()
+			return loss()
 		}
-		slices.SortFunc(order, func(i, j int) int {
-			if math.Abs(float64(g[i])) > math.Abs(float64(g[j])) {
-				return -1
-			}
-			return 1
-		})
-		largest := math.Abs(float64(g[order[0]]))
-		for _, i := range order[:min(3, len(order))] {
-			const h = 0.01
-			old := x[i]
-			at := func(d float32) float64 {
-				x[i] = old + d
-				defer func() { x[i] = old }()
-				return loss(alpha)
-			}
-			want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
-			if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*largest+1e-3) {
-				t.Errorf("gradient of %s[%d] is %v, finite differences say %v", name, i, got, want)
-			}
+		want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+		if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*largest+1e-3) {
+			t.Errorf("gradient of %s[%d] is %v, finite differences say %v", q.Name, i, got, want)
 		}
 	}
+	return largest
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -17,10 +18,7 @@ func newTestGraphs(t testing.TB, period, lag int) (*Graphs, *Queue) {
 	cfg.Objective.Geodesic.Layers = []int{2, 5}
 	cfg.Objective.Geodesic.PeriodSteps, cfg.Objective.Geodesic.LagSteps = period, lag
 	q := newQueue(queueArgs{size: 12, dim: 4, spheres: 1, seed: 3})
-	g, err := newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t)))(t)
 	q.graphs = g
 	t.Cleanup(func() {
 		if err := g.close(); err != nil {
@@ -40,9 +38,7 @@ func push(t testing.TB, q *Queue, r *rand.Rand, n int) {
 	for i := range 2 * n {
 		normalize(x[i*q.dim:][:q.dim])
 	}
-	if err := q.Push(Keys{Image: x[:n*q.dim], Text: x[n*q.dim:]}, make([]int32, n)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, q.Push(Keys{Image: x[:n*q.dim], Text: x[n*q.dim:]}, make([]int32, n)))
 }
 
 // checkOwners fails unless every row of both rings hangs at its nearest centre.
@@ -82,9 +78,7 @@ func TestGraphsAreRebuiltOnTime(t *testing.T) {
 		g, q := newTestGraphs(t, c.period, c.lag)
 		r := rand.New(rand.NewPCG(1, 0))
 		for step, begun := range c.begun {
-			if err := g.before(step); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.before(step))
 			if g.Begun != begun {
 				t.Errorf("period %d, lag %d: step %d reads the graphs of step %d, want %d", c.period, c.lag, step, g.Begun, begun)
 			}
@@ -112,9 +106,7 @@ func TestARebuildBesideTheStepsSeesItsCopy(t *testing.T) {
 	r, s := rand.New(rand.NewPCG(2, 0)), rand.New(rand.NewPCG(2, 0))
 	for step := range 8 {
 		for _, g := range []*Graphs{late, soon} {
-			if err := g.before(step); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, g.before(step))
 		}
 		push(t, q, r, 5)
 		push(t, p, s, 5)
@@ -124,9 +116,7 @@ func TestARebuildBesideTheStepsSeesItsCopy(t *testing.T) {
 	}
 	want := slices.Clone(soon.Image.Centres) // begun at step 7
 	for step := 8; step <= 10; step++ {
-		if err := late.before(step); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, late.before(step))
 		push(t, q, r, 5)
 	}
 	for i, v := range late.Image.Centres { // the two builds have engines of their own
@@ -144,9 +134,7 @@ func TestBadRowsFailARebuild(t *testing.T) {
 		g, q := newTestGraphs(t, 4, lag)
 		r := rand.New(rand.NewPCG(3, 0))
 		push(t, q, r, 12)
-		if err := g.before(0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.before(0))
 		q.Text[5*4] = float32(math.NaN())
 		var err error
 		for step := 4; step <= 4+lag && err == nil; step++ {
@@ -172,15 +160,10 @@ func TestTruncatedFollowsTheLimit(t *testing.T) {
 		cfg := config.Default()
 		cfg.Objective.Geodesic.Layers, cfg.Objective.Geodesic.LimitPi = []int{5}, limit
 		q := newQueue(queueArgs{size: 12, dim: 4, spheres: 1, seed: 3})
-		g, err := newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(newGraphs(cfg, space.Space{Spheres: 1}, q, newEngine(t)))(t)
 		q.graphs = g
 		push(t, q, rand.New(rand.NewPCG(1, 2)), 12)
-		if err := g.before(0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.before(0))
 		got := g.Figures()["graph/image/truncated"]
 		if limit < 1 && got < 0.5 || limit > 1 && got != 0 {
 			t.Errorf("limit of %v pi: a share of %v is truncated", limit, got)

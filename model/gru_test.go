@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tinyGRU is tinyCLIP whose captions pass recurrent units, with a teacher and a queue.
@@ -58,10 +59,7 @@ func TestGRUExplained(t *testing.T) {
 	const words = 4
 	b.Ints(batch.Lengths)[0] = words
 	for layer, d := range []int{cfg.Model.Text.GRU.Embedding, cfg.Model.Text.Width} {
-		e, err := m.Explainer().Pair(t.Context(), b, Blocks{1, layer, 0})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(m.Explainer().Pair(t.Context(), b, Blocks{1, layer, 0}))(t)
 		if e.Text.N != cfg.Data.Tokens || e.Text.D != d {
 			t.Fatalf("layer %d: %d places of %d channels, want %d and %d", layer, e.Text.N, e.Text.D, cfg.Data.Tokens, d)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -55,9 +56,7 @@ func TestHeadsTakeEveryPart(t *testing.T) {
 				if math.IsNaN(r.Loss) || r.Loss == 0 {
 					t.Errorf("%s, %s: loss %v", topology, name, r.Loss)
 				}
-				if err := h.After(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, h.After())
 			}
 		}
 	}

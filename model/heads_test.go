@@ -4,12 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tinyHeads is the model of tools/goldens/heads.py.
@@ -26,8 +25,7 @@ func tinyHeads() config.Config {
 
 func buildHeads(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	h := modelOn(t, cfg, newEngine(t))
-	return h
+	return modelOn(t, cfg, newEngine(t))
 }
 
 // randomFeatures returns a batch of noise.
@@ -56,50 +54,21 @@ func TestGoldenHeads(t *testing.T) {
 		},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/heads_" + mode + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			cfg := tinyHeads()
+			g, cfg := openGolden(t, "heads_"+mode), tinyHeads()
 			change(&cfg)
 			h := buildHeads(t, cfg)
-			for _, q := range h.params.List() {
-				copy(h.params.Value(q), g.floats("param/"+q.Name))
-			}
-			f := Batch{ImageFeatures: g.floats("input/image"), TextFeatures: g.floats("input/text"), IDs: g.ints("input/ids")}
+			g.giveAll(h)
+			f := g.batch(h)
 			res := forward(t, h, f, Control{})
 			if len(res.Parts) != 1 || res.Parts[0].Name != "itc_in_batch" {
 				t.Fatalf("parts %v, want itc_in_batch alone", res.Parts)
 			}
-			for name, got := range map[string]float64{"loss": res.Loss, "itc_in_batch": res.Parts[0].Value} {
-				want := float64(g.floats("expect/" + name)[0])
-				if !(math.Abs(got-want) <= 1e-5*want) {
-					t.Errorf("%s: got %v, PyTorch %v", name, got, want)
-				}
-			}
+			g.result(h, res)
 			if n, want := len(h.params.List()), map[string]int{"pair": 9, "id": 9, "deep": 29}[mode]; n != want {
 				t.Errorf("%d parameters, want %d", n, want)
 			}
-			for _, q := range h.params.List() {
-				rel, err := relative(h.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil || !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
-				}
-			}
-			for name, encode := range map[string]func() ([]float32, error){
-				"image": func() ([]float32, error) { return h.EncodeFeatures(h.Image(), f.ImageFeatures, 5) },
-				"text":  func() ([]float32, error) { return h.EncodeFeatures(h.Text(), f.TextFeatures, 5) },
-			} {
-				got, err := encode()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s features differ by %.1e (%v)", name, rel, err)
-				}
-			}
+			g.near("image features", check.Get(h.EncodeFeatures(h.Image(), f.ImageFeatures, 5))(t), "expect/image", 1e-5)
+			g.near("text features", check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures, 5))(t), "expect/text", 1e-5)
 		})
 	}
 }
@@ -111,8 +80,7 @@ func TestHeadsDropout(t *testing.T) {
 	cfg.Model.Heads.Dropout = 0.5
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 1)
 	loss := func(step int) float64 {
-		res := forward(t, h, f, Control{Step: step})
-		return res.Loss
+		return forward(t, h, f, Control{Step: step}).Loss
 	}
 	a, b, again := loss(0), loss(1), loss(0)
 	if a == b || a != again {
@@ -126,10 +94,7 @@ func TestHeadsDropout(t *testing.T) {
 	if x, err = h.EncodeFeatures(h.Text(), f.TextFeatures, 5); err != nil || !slices.Equal(first, x) {
 		t.Errorf("encoding is not repeatable (%v)", err)
 	}
-	one, err := h.EncodeFeatures(h.Text(), f.TextFeatures[:4], 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures[:4], 1))(t)
 	for i, v := range one {
 		if !(math.Abs(float64(v-first[i])) <= 1e-6) {
 			t.Errorf("a text alone has %v, in a batch %v", one, first[:3])
@@ -142,21 +107,7 @@ func TestHeadsDropout(t *testing.T) {
 func TestHeadsLearn(t *testing.T) {
 	cfg := tinyHeads()
 	h, f := buildHeads(t, cfg), randomFeatures(cfg, 2)
-	var losses []float64
-	for step := range 200 {
-		res := forward(t, h, f, Control{Step: step})
-		losses = append(losses, res.Loss)
-		for _, q := range h.params.List() {
-			rate := float32(0.05)
-			if q.Name == temperatureName { // steep: larger steps throw it from end to end
-				rate = 0.001
-			}
-			for i, g := range h.params.Grad(q) {
-				h.params.Value(q)[i] -= rate * g
-			}
-		}
-		h.ClampTemperature()
-	}
+	losses := overfit(t, h, f, 0.05)
 	if first, last := losses[0], losses[len(losses)-1]; !(last < 0.2*first) {
 		t.Errorf("the loss went from %v to %v", first, last)
 	}
@@ -200,9 +151,7 @@ func TestHeadsErrors(t *testing.T) {
 	} {
 		cfg := tinyHeads()
 		change(&cfg)
-		if _, err := newModel(cfg, engine); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(newModel(cfg, engine))(t, want)
 	}
 	cfg := tinyHeads()
 	cfg.Objective.ITC.Positives = "id"
@@ -214,13 +163,9 @@ func TestHeadsErrors(t *testing.T) {
 	} {
 		bad := f
 		change(&bad)
-		if _, err := h.Forward(bad, Control{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(h.Forward(bad, Control{}))(t, want)
 	}
-	if _, err := h.EncodeFeatures(h.Image(), f.ImageFeatures, 4); err == nil || !strings.Contains(err.Error(), "image features: got 30 values, want 4 rows of 6") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(h.EncodeFeatures(h.Image(), f.ImageFeatures, 4))(t, "image features: got 30 values, want 4 rows of 6")
 	if _, err := h.EncodeFeatures(h.Text(), nil, 0); err == nil {
 		t.Error("no rows: no error")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/check"
 	"gorgonia.org/gorgonia"
 )
 
@@ -79,35 +80,19 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 	setParam(t, m, "task_head/classifier/weight", w...)
 
 	x := goldenPairs(m, g, 4)
-	want, err := match.Explainer().HeatMaps(t.Context(), x, HeatOf{true, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := m.Classifier().HeatMaps(t.Context(), x, []int32{1, 1, 1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(match.Explainer().HeatMaps(t.Context(), x, HeatOf{true, 0}))(t)
+	got := check.Get(m.Classifier().HeatMaps(t.Context(), x, []int32{1, 1, 1, 1}))(t)
 	sameMaps(t, "as a match", got, want)
-	other, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 0, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Get(m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 0, 1}))(t)
 	for i := range 4 {
 		if same := slices.Equal(other[4*i:][:4], got[4*i:][:4]); same != (i%2 == 1) {
 			t.Errorf("row %d: class %d and class 1 have the maps %v and %v", i, i%2, other[4*i:][:4], got[4*i:][:4])
 		}
-		one, err := m.Classifier().HeatMaps(t.Context(), rowOf(x, i), []int32{int32(i % 2)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := check.Get(m.Classifier().HeatMaps(t.Context(), rowOf(x, i), []int32{int32(i % 2)}))(t)
 		sameMaps(t, fmt.Sprint("row ", i), one, other[4*i:][:4])
 	}
-	if _, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 3, 0}); err == nil || !strings.Contains(err.Error(), "no class 3: the model tells 3") {
-		t.Error(err)
-	}
-	if _, err := m.Classifier().HeatMaps(t.Context(), x, []int32{0}); err == nil || !strings.Contains(err.Error(), "a class for each (got 1)") {
-		t.Error(err)
-	}
+	check.Fails(m.Classifier().HeatMaps(t.Context(), x, []int32{0, 1, 3, 0}))(t, "no class 3: the model tells 3")
+	check.Fails(m.Classifier().HeatMaps(t.Context(), x, []int32{0}))(t, "a class for each (got 1)")
 	if match.Classifier() != nil || !m.Classifier().HasHeatMaps() || m.Writer() != nil {
 		t.Error("a model of pairs has maps of classes, or one of classes has none")
 	}
@@ -116,7 +101,7 @@ func TestJudgedMapsOfPairs(t *testing.T) {
 // TestJudgedMapsOfTwoPictures: a statement that passes the layers of one picture alone has the maps of a model of that
 // picture, and none of the other one.
 func TestJudgedMapsOfTwoPictures(t *testing.T) {
-	g := openGolden(t, "testdata/nlvr.safetensors")
+	g := openGolden(t, "nlvr")
 	for picture := range 2 {
 		both, one := build(t, tinyNLVR(), "builtin", 2), build(t, entailmentConfig(), "builtin", 2)
 		for _, q := range both.params.List() {
@@ -165,14 +150,8 @@ func TestJudgedMapsOfTwoPictures(t *testing.T) {
 		copy(x.Ints(batch.Lengths), b.Ints(batch.Lengths))
 
 		classes := []int32{0, 1, 1, 0}
-		want, err := one.Classifier().HeatMaps(t.Context(), x, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		maps, err := both.Classifier().HeatMaps(t.Context(), b, classes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(one.Classifier().HeatMaps(t.Context(), x, classes))(t)
+		maps := check.Get(both.Classifier().HeatMaps(t.Context(), b, classes))(t)
 		var got []float32
 		for r := range 4 {
 			got = append(got, maps[(2*r+picture)*4:][:4]...)
@@ -190,10 +169,7 @@ func nudges(t *testing.T, m *Trainer, name string, from int, x *heatMaps, run fu
 	t.Helper()
 	score := func() float64 {
 		run()
-		v, err := x.machine.Scalar(x.score)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(x.machine.Scalar(x.score))(t)
 		return float64(v)
 	}
 	grad := x.tokens.grad
@@ -203,10 +179,7 @@ func nudges(t *testing.T, m *Trainer, name string, from int, x *heatMaps, run fu
 	most := 0.0
 	for k := range 5 {
 		score()
-		a, err := x.machine.Value(grad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(x.machine.Value(grad))(t)
 		sum, d := 0.0, a.Dim(1)
 		for r := range a.Dim(0) {
 			sum += float64(a.F32[r*d+k])
@@ -251,10 +224,7 @@ func TestJudgedMapsOfImages(t *testing.T) {
 		run()
 		want := make([]float32, len(maps))
 		if name == "resnet" {
-			states, _, err := m.Image().Encode(t.Context(), b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			states, _ := check.Get2(m.Image().Encode(t.Context(), b))(t)
 			const p, d = 4, 32
 			for i := range want {
 				sum := 0.0
@@ -290,23 +260,15 @@ func TestWrittenMaps(t *testing.T) {
 	texts := [][]int32{{2, 7, 3}, {2, 8, 9, 3}, {2, 7, 9, 11, 3}, {2, 30, 3}}
 	for mode, name := range map[string]string{"vqa": "text/layers/02/crossattention/kv/bias", "captioning": "decoder/layers/00/crossattention/kv/bias"} {
 		m, b, _ := loadDecoder(t, mode)
-		ranker, err := m.Writer().Ranker(texts, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ranked, err := ranker.Rank(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranker := check.Get(m.Writer().Ranker(texts, 0))(t)
+		ranked := check.Get(ranker.Rank(t.Context(), b))(t)
 		want := 0.0
 		for i := range texts {
 			want += float64(ranked[i*len(texts)+i])
 		}
 		var maps []float32
 		run := func() {
-			if maps, err = m.Writer().HeatMaps(t.Context(), b, texts); err != nil {
-				t.Fatal(err)
-			}
+			maps = check.Get(m.Writer().HeatMaps(t.Context(), b, texts))(t)
 		}
 		run()
 		x := m.writer.maps.kept[textsKey{rows: 4, len: 4}]
@@ -325,10 +287,7 @@ func TestWrittenMaps(t *testing.T) {
 			}
 			var v [3][]float32
 			for k, node := range []*gorgonia.Node{x.looks[0].q, x.looks[0].kv, x.looks[0].gathered.grad} {
-				a, err := x.machine.Value(node)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(x.machine.Value(node))(t)
 				v[k] = a.F32[i*len(a.F32)/4:][:len(a.F32)/4]
 			}
 			const d, tokens, p = 24, 5, 4
@@ -341,10 +300,7 @@ func TestWrittenMaps(t *testing.T) {
 		}
 		sameMaps(t, mode+", of what the tokens look at", all, plain)
 		for i, text := range texts {
-			one, err := m.Writer().HeatMaps(t.Context(), rowOf(b, i), [][]int32{text})
-			if err != nil {
-				t.Fatal(err)
-			}
+			one := check.Get(m.Writer().HeatMaps(t.Context(), rowOf(b, i), [][]int32{text}))(t)
 			if mode == "captioning" && len(text) == 3 { // the sum over its tokens is divided by how many there is room for
 				for k := range one {
 					one[k] *= 2. / 4

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // goldenPairs is a batch of the first n pairs of a golden.
@@ -27,14 +28,11 @@ var goldenBoxes = []data.Rect{{W: 50, H: 37}, {X: 3.7, Y: 2.2, W: 20.5, H: 12.9}
 // independent PyTorch model of the same weights.
 func TestGoldenHeatMaps(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	want := openGolden(t, "testdata/heatmaps.safetensors")
+	want := openGolden(t, "heatmaps")
 	for _, of := range []HeatOf{{true, 0}, {true, 1}, {false, 0}, {false, 1}} {
 		name := fmt.Sprintf("%s/%d", map[bool]string{true: "itm", false: "itc"}[of.Match], of.Layer)
 		for _, rows := range []int{4, 1, 4} {
-			maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, rows), of)
-			if err != nil {
-				t.Fatal(err)
-			}
+			maps := check.Get(m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, rows), of))(t)
 			got := make([]float64, len(maps))
 			for i, v := range maps {
 				got[i] = float64(v)
@@ -59,11 +57,8 @@ func TestGoldenHeatMaps(t *testing.T) {
 // TestHeatMapsOfPairs: a pair has the map that Grad-CAM of it alone has.
 func TestHeatMapsOfPairs(t *testing.T) {
 	m, _, g := loadGolden(t, "pair")
-	maps, err := m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := openGolden(t, "testdata/explain_albef.safetensors")
+	maps := check.Get(m.Explainer().HeatMaps(t.Context(), goldenPairs(m, g, 4), HeatOf{true, 0}))(t)
+	want := openGolden(t, "explain_albef")
 	for row := range 3 {
 		words := want.floats(fmt.Sprintf("%d/match/0", row)) // (L, T)
 		const l, tokens, p = 6, 5, 4

@@ -7,20 +7,17 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // build returns a model on an engine of its own backend and threads.
 func build(t testing.TB, cfg config.Config, backend string, threads int) *Trainer {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: backend, Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: backend, Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
-	m := modelOn(t, cfg, e)
-	return m
+	return modelOn(t, cfg, e)
 }
 
 // randomBatch returns a batch of cfg's size: random pixels, captions of 3 tokens and
@@ -81,9 +78,7 @@ func step(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 		m.params.Values()[i] -= 0.05 * v
 	}
 	m.UpdateMomentum(0.9)
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	return res
 }
 
@@ -105,41 +100,54 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 // newTrainer returns a model for training.
 func newTrainer(t testing.TB, cfg config.Config, o Options) *Trainer {
 	t.Helper()
-	m, err := New(cfg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return check.Get(New(cfg, o))(t)
 }
 
 // modelOn is newModel, which must not fail.
 func modelOn(t testing.TB, cfg config.Config, e *kernel.Engine) *Trainer {
 	t.Helper()
-	m, err := newModel(cfg, e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return check.Get(newModel(cfg, e))(t)
 }
 
 // forward computes losses and gradients of a batch.
 func forward(t testing.TB, m *Trainer, b Batch, c Control) *Result {
 	t.Helper()
-	r, err := m.Forward(b, c)
-	if err != nil {
-		t.Fatal(err)
+	return check.Get(m.Forward(b, c))(t)
+}
+
+// overfit returns the losses of 200 steps of plain gradient descent on a batch. The temperature is steep: larger steps
+// throw it from end to end.
+func overfit(t testing.TB, m *Trainer, b Batch, rate float32) (losses []float64) {
+	t.Helper()
+	for step := range 200 {
+		losses = append(losses, forward(t, m, b, Control{Step: step}).Loss)
+		for _, q := range m.params.List() {
+			rate := rate
+			if q.Len() == 1 {
+				rate = 0.001
+			}
+			for i, g := range m.params.Grad(q) {
+				m.params.Value(q)[i] -= rate * g
+			}
+		}
+		m.ClampTemperature()
 	}
-	return r
+	return losses
+}
+
+// partsOf are the values of a step by name.
+func partsOf(r *Result) map[string]float64 {
+	values := map[string]float64{}
+	for _, p := range r.Parts {
+		values[p.Name] = p.Value
+	}
+	return values
 }
 
 // stepOf computes losses and gradients of a micro-batch.
 func stepOf(t testing.TB, m *Trainer, s *feed.Step) *Result {
 	t.Helper()
-	r, err := m.Step(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return check.Get(m.Step(t.Context(), s))(t)
 }
 
 // encodeImages and encodeTexts return what the encoders of m give for n rows.
@@ -147,10 +155,7 @@ func encodeImages(t testing.TB, m interface {
 	EncodeImages(images []float32, n int) (states, features []float32, err error)
 }, images []float32, n int) (states, features []float32) {
 	t.Helper()
-	states, features, err := m.EncodeImages(images, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, features = check.Get2(m.EncodeImages(images, n))(t)
 	return states, features
 }
 
@@ -158,20 +163,14 @@ func encodeTexts(t testing.TB, m interface {
 	EncodeTexts(tokens, lengths []int32, n int) (states, features []float32, err error)
 }, tokens, lengths []int32, n int) (states, features []float32) {
 	t.Helper()
-	states, features, err := m.EncodeTexts(tokens, lengths, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, features = check.Get2(m.EncodeTexts(tokens, lengths, n))(t)
 	return states, features
 }
 
 // engineOf returns an engine until the end of the test.
 func engineOf(t testing.TB, o kernel.Options) *kernel.Engine {
 	t.Helper()
-	e, err := kernel.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(o))(t)
 	t.Cleanup(e.Close)
 	return e
 }

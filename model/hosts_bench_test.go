@@ -6,16 +6,14 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // BenchmarkHosts reports the step time of what TCL and MAFA add to ALBEF, as ratios of
 // the best steps of one process that takes turns: the model of configs/geomm.toml.
 func BenchmarkHosts(b *testing.B) {
-	base, err := config.Load("../configs/geomm.toml", []string{"objective.itc.score=cosine"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	base := check.Get(config.Load("../configs/geomm.toml", []string{"objective.itc.score=cosine"}))(b)
 	judge := build(b, base, "", 2)
 	views, intra, both, mafa := base, base, base, base
 	views.Data.Views = 2
@@ -53,9 +51,5 @@ func BenchmarkHosts(b *testing.B) {
 }
 
 func connectedTo(b *testing.B, cfg config.Config, judge *Trainer) *Trainer {
-	m, err := newConnected(cfg, judge.engine, connectorOf(judge))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return m
+	return check.Get(newConnected(cfg, judge.engine, connectorOf(judge)))(b)
 }

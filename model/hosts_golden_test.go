@@ -12,7 +12,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/tasks/captioning"
 )
@@ -58,11 +58,7 @@ var (
 
 // hostBatch is a batch of the inputs of a golden.
 func hostBatch(m *Trainer, g golden) *batch.Batch {
-	b := batch.New(5, m.Columns()...)
-	copy(b.Floats(batch.Regions), g.floats("input/regions"))
-	copy(b.Ints(batch.RegionLengths), g.ints("input/region_lengths"))
-	copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
-	copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
+	b := g.fill(batch.New(5, m.Columns()...))
 	copy(b.Ints(batch.IDs), []int32{0, 1, 2, 3, 4})
 	return b
 }
@@ -71,66 +67,24 @@ func hostBatch(m *Trainer, g golden) *batch.Batch {
 func hostFeatures(t *testing.T, m *Trainer, b *batch.Batch) (image, text []float32) {
 	t.Helper()
 	of := func(e *Encoder) []float32 {
-		_, f, err := e.Encode(t.Context(), hostColumns(e, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, f := check.Get2(e.Encode(t.Context(), hostColumns(e, b)))(t)
 		return slices.Clone(f)
 	}
 	return of(m.Image()), of(m.Text())
-}
-
-// openHost opens the golden of a host.
-func openHost(t *testing.T, name string) golden {
-	t.Helper()
-	file, err := safetensors.Open("testdata/host_" + name + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close() })
-	return golden{t, file}
 }
 
 // hostStep gives a host the golden's weights, which it must have all, and compares the loss and all gradients of a
 // step, and running statistics behind the update.
 func (g golden) hostStep(t *testing.T, m *Trainer) *batch.Batch {
 	t.Helper()
-	names := map[string]bool{}
-	for _, info := range g.f.Tensors() {
-		if p, ok := strings.CutPrefix(info.Name, "param/"); ok {
-			names[p] = true
-		}
-	}
-	for _, q := range m.params.List() {
-		if !names[q.Name] {
-			t.Fatalf("PyTorch has no %s", q.Name)
-		}
-		delete(names, q.Name)
-		copy(m.params.Value(q), g.floats("param/"+q.Name))
-	}
-	if len(names) > 0 {
-		t.Fatalf("there is no %v", names)
-	}
+	g.giveAll(m)
 	b := hostBatch(m, g)
-	res := stepOf(t, m, &feed.Step{Batch: b})
-	if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*want) {
-		t.Errorf("loss %v, PyTorch %v", res.Loss, want)
-	}
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	g.value("loss", stepOf(t, m, &feed.Step{Batch: b}).Loss)
+	check.OK(t, m.After())
+	g.gradients(m)
 	for _, q := range m.params.List() {
 		if strings.Contains(q.Name, "running_") {
-			if rel, err := relative(m.params.Value(q), g.floats("after/"+q.Name)); err != nil || !(rel <= 1e-5) {
-				t.Errorf("%s differs by %.1e (%v)", q.Name, rel, err)
-			}
-			continue
-		}
-		if q.Frozen {
-			continue
-		}
-		if rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name)); err != nil || !(rel <= 1e-4) {
-			t.Errorf("gradient of %s differs by %.1e of its largest element (%v)", q.Name, rel, err)
+			g.near(q.Name, m.params.Value(q), "after/"+q.Name, 1e-5)
 		}
 	}
 	return b
@@ -149,19 +103,12 @@ func hostColumns(e *Encoder, b *batch.Batch) *batch.Batch {
 func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 	t.Helper()
 	of := func(e *Encoder) ([]float32, []int32) {
-		x, n, err := e.EncodeTokens(t.Context(), hostColumns(e, b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x, n := check.Get2(e.EncodeTokens(t.Context(), hostColumns(e, b)))(t)
 		return slices.Clone(x), slices.Clone(n)
 	}
 	x, nx := of(m.Image())
 	y, ny := of(m.Text())
-	scores, err := m.Interaction().Scores(t.Context(), x, nx, y, ny)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return scores
+	return check.Get(m.Interaction().Scores(t.Context(), x, nx, y, ny))(t)
 }
 
 // TestGoldenHosts compares the loss, all gradients by name, running statistics behind an update, and features and
@@ -169,7 +116,7 @@ func tokenScores(t *testing.T, m *Trainer, b *batch.Batch) []float32 {
 func TestGoldenHosts(t *testing.T) {
 	for _, name := range append(slices.Clone(hosts), tokenHosts...) {
 		t.Run(name, func(t *testing.T) {
-			g := openHost(t, name)
+			g := openGolden(t, "host_"+name)
 			m := buildCLIP(t, tinyHost(name))
 			b := g.hostStep(t, m)
 			outputs := map[string][]float32{}
@@ -186,9 +133,7 @@ func TestGoldenHosts(t *testing.T) {
 				outputs["image"], outputs["text"], outputs["scores"] = image, text, scores
 			}
 			for name, got := range outputs {
-				if rel, err := relative(got, g.floats("expect/"+name)); err != nil || !(rel <= 1e-5) {
-					t.Errorf("%s differ by %.1e (%v)", name, rel, err)
-				}
+				g.near(name, got, "expect/"+name, 1e-5)
 			}
 		})
 	}
@@ -215,8 +160,7 @@ func TestHostMetricStart(t *testing.T) {
 			}
 		}
 		loss := func(m *Trainer) float64 {
-			res := stepOf(t, m, &feed.Step{Batch: b})
-			return res.Loss
+			return stepOf(t, m, &feed.Step{Batch: b}).Loss
 		}
 		outputs := func(m *Trainer) (list [][]float32) {
 			if plain.Interaction() != nil {

@@ -6,22 +6,19 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinyIdentities is a small configuration of metric learning by identities, with a learned metric.
 func tinyIdentities(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=identities", "model.image.size=8", "model.image.patch=4", "model.image.depth=2", "model.image.width=16", "model.image.heads=2",
 		"model.head.dim=6", "momentum.enabled=false", "queue.size=0", "train.batch_size=6", "data.identities.images=2", "run.seed=3",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.itc.score=gssf", "objective.gssf.form=dense",
 		"objective.triplet.weight=1", "objective.softmax.weight=0.5", "objective.softmax.classes=5",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	}, sets...)))(t)
 }
 
 // identitiesBatch is 6 random images of the identities 4, 1, 4, 2, 1 and 4: one of 2 has no positive.
@@ -135,14 +132,8 @@ func TestIdentityLosses(t *testing.T) {
 			v[i] /= 8
 		}
 		res := forward(t, m, b, Control{})
-		got := map[string]float64{}
-		for _, p := range res.Parts {
-			got[p.Name] = p.Value
-		}
-		_, f, err := m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := partsOf(res)
+		_, f := check.Get2(m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
 		triplet, softmax, anchors := naiveIdentityLosses(f[:6*m.Dim()], b.IDs, c.ITC.Score == "l2", w, v, c)
 		for part, want := range map[string]float64{"triplet": triplet, "softmax": softmax, "triplet_anchors": anchors} {
 			if v, ok := got[part]; !ok || !(math.Abs(v-want) <= 1e-4*max(1, want)) {

@@ -2,11 +2,11 @@ package model
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // clone copies a slice that the next call would overwrite.
@@ -35,10 +35,7 @@ func TestInferenceEqualsTraining(t *testing.T) {
 	m := build(t, cfg, "auto", 2)
 	x := randomBatch(m, 3)
 	forward(t, m, x, Control{Alpha: 0.4, UseQueue: true})
-	k, err := m.Features()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := check.Get(m.Features())(t)
 	imageM, textM := k.Image, k.Text
 	b, l, c := cfg.Train.BatchSize, cfg.Data.Tokens, m.Dim()
 	size := len(x.Images) / b
@@ -102,9 +99,7 @@ func TestMatchEqualsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	pairs := clone(r)
-	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2); err != nil {
-		t.Fatal(err)
-	}
+	r = check.Get(m.Matcher().Match(t.Context(), states, x.Lengths, []int32{1, 0}, images, 2, 2))(t)
 	others := clone(r)
 	if pairs[0] == others[0] {
 		t.Fatal("all scores are equal")
@@ -121,9 +116,7 @@ func TestMatchEqualsTraining(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeTo(t, "one text, two images", r, []float32{others[0], pairs[0]}, 1e-5)
-	if r, err = m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1); err != nil {
-		t.Fatal(err)
-	}
+	r = check.Get(m.Matcher().Match(t.Context(), states, x.Lengths, []int32{0, 0}, images[:len(images)/2], 2, 1))(t)
 	closeTo(t, "two texts, one image", r, []float32{pairs[0], others[1]}, 1e-5)
 }
 
@@ -151,13 +144,10 @@ func TestQueueSwitch(t *testing.T) {
 	without := build(t, cfg, "auto", 2)
 	x := randomBatch(with, 1)
 	run := func(m *Trainer, use bool) float64 {
-		res := forward(t, m, x, Control{Alpha: 0.4, UseQueue: use})
-		return res.Loss
+		return forward(t, m, x, Control{Alpha: 0.4, UseQueue: use}).Loss
 	}
 	run(with, true)
-	if err := with.Enqueue(x.IDs); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, with.Enqueue(x.IDs))
 	q := with.Queue()
 	if q.Filled != 4 || q.Size() != 8 {
 		t.Fatalf("queue has %d of %d", q.Filled, q.Size())
@@ -195,9 +185,7 @@ func TestBatchErrors(t *testing.T) {
 	} {
 		b := randomBatch(m, 1)
 		spoil(&b)
-		if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("want an error with %q, got %v", what, err)
-		}
+		check.Fails(m.Step(t.Context(), m.feed(b, Control{})))(t, what)
 	}
 	if _, err := m.Forward(randomBatch(m, 1), Control{}); err != nil {
 		t.Errorf("after the errors: %v", err)
@@ -238,9 +226,7 @@ func TestModelErrors(t *testing.T) {
 	} {
 		cfg := tinyConfig()
 		change(&cfg)
-		if _, err := newModel(cfg, e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		check.Fails(newModel(cfg, e))(t, want)
 	}
 	cfg := tinyConfig()
 	cfg.Objective.ITM.Weight = 0

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -25,9 +26,7 @@ func TestStepMasksItsCaptions(t *testing.T) {
 			stepOf(t, m, s)
 			k := objectives.Masker{Prob: 0.4, Vocab: tinyVocab, MaskID: 4, Capacity: m.MaskRows()}
 			var want objectives.Masked
-			if err := k.Apply(rng.New(cfg.Run.Seed, rng.Mask, uint64(counter)), b.Tokens, b.Lengths, &want); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, k.Apply(rng.New(cfg.Run.Seed, rng.Mask, uint64(counter)), b.Tokens, b.Lengths, &want))
 			text, lengths := m.ints("text"), m.ints("lengths")
 			if !slices.Equal(text[:n*l], b.Tokens) || !slices.Equal(text[n*l:], want.Tokens) || slices.Equal(want.Tokens, b.Tokens) {
 				t.Errorf("batch %d: captions %v, want %v and %v", counter, text, b.Tokens, want.Tokens)
@@ -71,9 +70,7 @@ func TestStepFollowsItsSchedules(t *testing.T) {
 		if got := m.ints("columns")[0]; got != columns {
 			t.Errorf("update %d: %d columns, want %d", update, got, columns)
 		}
-		if err := m.After(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.After())
 	}
 	if m.queue.Filled != 8 {
 		t.Errorf("%d entries of the queue", m.queue.Filled)

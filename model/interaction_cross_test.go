@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -36,9 +37,7 @@ func TestCrossInteraction(t *testing.T) {
 		cfg := tinyFILIP(c.set.Kind)
 		cfg.Model.Interaction, cfg.Model.Head.Dim = c.set, 16
 		cfg.Objective.ITC.Score, cfg.Objective.GSSF = "gssf", objectives.GSSF{Form: "dense"}
-		if err := cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, cfg.Validate())
 		if got := cfg.Model.Interaction.Interaction(16, metricForm(cfg)); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.set, got, c.want)
 		}
@@ -59,10 +58,7 @@ func TestCrossEvaluates(t *testing.T) {
 		}
 		r := forward(t, m, b, Control{})
 		encode := func(e *Encoder) ([]float32, []int32) {
-			x, n, err := e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x, n := check.Get2(e.EncodeTokens(t.Context(), m.feed(b, Control{}).Batch))(t)
 			return append([]float32{}, x...), append([]int32{}, n...)
 		}
 		x, nx := encode(m.Image())
@@ -70,10 +66,7 @@ func TestCrossEvaluates(t *testing.T) {
 		n := len(b.IDs)
 		scores := make([][]float64, n)
 		for i := range n { // an image at a time
-			one, err := m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny)
-			if err != nil {
-				t.Fatal(err)
-			}
+			one := check.Get(m.Interaction().Scores(t.Context(), x[i*len(x)/n:(i+1)*len(x)/n], nx[i:i+1], y, ny))(t)
 			for _, v := range one {
 				scores[i] = append(scores[i], float64(v))
 			}

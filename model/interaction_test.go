@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -19,9 +20,7 @@ func tinyFILIP(kind string) config.Config {
 // buildInteraction builds a model whose texts begin with one token that is no word.
 func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cfg.Validate())
 	m := newTrainer(t, cfg, Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1})
 	t.Cleanup(func() { m.Close() })
 	return m
@@ -30,10 +29,7 @@ func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 // tokenRows are the tokens of a side that take part, as unit rows: those after the first.
 func tokenRows(t testing.TB, m *Trainer, e *Encoder, b Batch, lengths []int32) (rows [][][]float64) {
 	t.Helper()
-	states, _, err := e.Encode(t.Context(), m.feed(b, Control{}).Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states, _ := check.Get2(e.Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
 	n, d := len(b.IDs), e.Width()
 	var weight, bias []float32
 	if q, ok := m.params.Get(e.side.proj + "/weight"); ok {
@@ -197,14 +193,8 @@ func TestPairLosses(t *testing.T) {
 			b := randomBatch(m, 3)
 			r := forward(t, m, b, Control{})
 			var s [][]float64
-			_, x, err := m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, y, err := m.Text().Encode(t.Context(), m.feed(b, Control{}).Batch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			_, x := check.Get2(m.Image().Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
+			_, y := check.Get2(m.Text().Encode(t.Context(), m.feed(b, Control{}).Batch))(t)
 			d := m.Dim()
 			for i := range b.IDs {
 				s = append(s, make([]float64, len(b.IDs)))
@@ -240,8 +230,7 @@ func TestHingeWarmup(t *testing.T) {
 			m := buildCLIP(t, cfg)
 			f := m.feed(randomPairs(m, 5), Control{})
 			f.Update, f.PerEpoch = update, c.perEpoch
-			r := stepOf(t, m, f)
-			return r.Loss
+			return stepOf(t, m, f).Loss
 		}
 		all, hardest := c.hinge, c.hinge
 		all.Negatives, hardest.WarmupSteps, hardest.WarmupEpochs = "all", 0, 0
@@ -287,8 +276,7 @@ func TestInteractionGradients(t *testing.T) {
 	m := buildInteraction(t, cfg)
 	b := randomPairs(m, 5)
 	checkDifferences(t, m, func(float64) float64 {
-		r := forward(t, m, b, Control{})
-		return r.Loss
+		return forward(t, m, b, Control{}).Loss
 	}, []string{"gssf/weight", "interaction/image/fc1/weight", "interaction/text/fc2/weight", "image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/layers/00/attention/output/weight"})
 }
 
@@ -313,14 +301,8 @@ func TestInteract(t *testing.T) {
 	b := randomPairs(m, 7)
 	b.Lengths[1] = 1 // no word
 	f := m.feed(b, Control{}).Batch
-	images, imageLengths, err := m.Image().EncodeTokens(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, textLengths, err := m.Text().EncodeTokens(t.Context(), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	images, imageLengths := check.Get2(m.Image().EncodeTokens(t.Context(), f))(t)
+	texts, textLengths := check.Get2(m.Text().EncodeTokens(t.Context(), f))(t)
 	want := naiveMaxAve(tokenRows(t, m, m.Image(), b, nil), tokenRows(t, m, m.Text(), b, b.Lengths))
 	n := len(want)
 	check := func(got []float32, rows, columns int) {

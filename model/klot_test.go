@@ -5,11 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -73,8 +73,7 @@ func tinyKLOT() config.Config {
 func buildKLOT(t *testing.T, cfg config.Config, o Options) *Trainer {
 	t.Helper()
 	o.Engine = newEngine(t)
-	m := newTrainer(t, cfg, o)
-	return m
+	return newTrainer(t, cfg, o)
 }
 
 // aligned is a layer over rows, to unit length.
@@ -140,10 +139,7 @@ func TestKLOT(t *testing.T) {
 		}
 		n := cfg.Train.BatchSize + further
 		encode := func(e *Encoder, rows []float32) []float64 {
-			x, err := m.EncodeFeatures(e, rows, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := check.Get(m.EncodeFeatures(e, rows, n))(t)
 			wide := make([]float64, len(x))
 			for i, v := range x {
 				wide[i] = float64(v)
@@ -208,14 +204,10 @@ func TestKLOTErrors(t *testing.T) {
 		o := klotOptions(cfg, 4, 7)
 		o.Engine = newEngine(t)
 		change(&o)
-		if _, err := New(cfg, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		check.Fails(New(cfg, o))(t, want)
 	}
 	o := klotOptions(cfg, 4, 7)
 	m := buildKLOT(t, cfg, o)
 	o.TextPool.(*recorded).fail = errors.New("bad row")
-	if _, err := m.Forward(randomFeatures(cfg, 3), Control{}); err == nil || !strings.Contains(err.Error(), "unpaired texts: row") {
-		t.Errorf("error %v", err)
-	}
+	check.Fails(m.Forward(randomFeatures(cfg, 3), Control{}))(t, "unpaired texts: row")
 }

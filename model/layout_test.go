@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The layout of a model is its parameters, with the values that they begin with, and takes no memory.
@@ -25,9 +26,7 @@ func TestLayout(t *testing.T) {
 				t.Fatalf("%s: %s", name, fmt.Sprint(x, q))
 			}
 			v := make([]float32, x.Len())
-			if err := l.Begin(x, v); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, l.Begin(x, v))
 			if !slices.Equal(v, m.params.Value(q)) {
 				t.Errorf("%s: %s begins with other values", name, x.Name)
 			}

@@ -88,8 +88,7 @@ func TestLocalLossesGradients(t *testing.T) {
 		m := buildCLIP(t, cfg)
 		b := randomPairs(m, 5)
 		checkDifferences(t, m, func(float64) float64 {
-			res := forward(t, m, b, Control{})
-			return res.Loss
+			return forward(t, m, b, Control{}).Loss
 		}, []string{"image_proj/weight", "text_proj/weight", "image/patch_embed/weight", "text/embeddings/word/weight"})
 	}
 }
@@ -105,10 +104,7 @@ func TestLocalLossesWithoutWords(t *testing.T) {
 		b.Lengths[i] = 2
 	}
 	res := forward(t, m, b, Control{})
-	parts := map[string]float64{}
-	for _, p := range res.Parts {
-		parts[p.Name] = p.Value
-	}
+	parts := partsOf(res)
 	if want := 2 * math.Log(5); !(math.Abs(parts["word_patch"]-want) <= 1e-5) || parts["token_image"] != 0 || !finite(parts["text_swap"]) {
 		t.Errorf("parts %v, want the chance of %v of word_patch and no token_image", parts, want)
 	}

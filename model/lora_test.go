@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // withLoRA is a configuration with adapters of rank 2 for layers.
@@ -65,9 +66,7 @@ func scatter(m *Trainer, scale float32) {
 func TestLoRAStartsAsTheBase(t *testing.T) {
 	for name, cfg := range loraSystems(t) {
 		t.Run(name, func(t *testing.T) {
-			if err := cfg.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, cfg.Validate())
 			plain := cfg
 			plain.Model.LoRA = encoders.LoRA{}
 			base, m := build(t, plain, "builtin", 2), build(t, cfg, "builtin", 2)
@@ -158,9 +157,7 @@ func TestLoRAMerged(t *testing.T) {
 			if rel, failed := relative(y, x); err != nil || failed != nil || rel > 1e-6*5 {
 				t.Errorf("features of images differ by %.1e (%v)", rel, err)
 			}
-			if _, x, err = base.EncodeTexts(b.Tokens, b.Lengths, rows); err != nil {
-				t.Fatal(err)
-			}
+			_, x = check.Get2(base.EncodeTexts(b.Tokens, b.Lengths, rows))(t)
 			_, y, err = noisy.EncodeTexts(b.Tokens, b.Lengths, rows)
 			if rel, failed := relative(y, x); err != nil || failed != nil || rel > 1e-6*5 {
 				t.Errorf("features of texts differ by %.1e (%v)", rel, err)
@@ -181,8 +178,7 @@ func TestLoRAGradients(t *testing.T) {
 		scatter(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res := forward(t, m, b, Control{Alpha: alpha})
-			return res.Loss
+			return forward(t, m, b, Control{Alpha: alpha}).Loss
 		}
 		names := []string{"image/blocks/00/attn/qkv/lora_a", "image/blocks/01/attn/qkv/lora_b", "image/blocks/00/mlp/fc1/lora_a", "image/blocks/01/mlp/fc2/lora_b",
 			"text/layers/00/attention/qkv/lora_b", "text/layers/01/attention/qkv/lora_a", "text/layers/01/ffn/intermediate/lora_b", "text/layers/00/attention/output/lora_a"}

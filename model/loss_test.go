@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/contrast"
@@ -60,39 +61,27 @@ func (l *naming) FilterGradients(update int) {
 // total, after those of the configuration or alone, and is trained.
 func TestALossOfItsOwn(t *testing.T) {
 	for _, alone := range []bool{false, true} {
-		cfg, err := config.Load("", []string{
+		cfg := check.Get(config.Load("", []string{
 			"model.system=heads", "model.heads.in_image=6", "model.heads.in_text=5", "model.heads.hidden=16", "model.head.dim=8",
 			"momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "eval.rerank_top=0", "model.text.fusion_layers=0",
 			"objective.itc.weight=0", "objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0",
 			"train.batch_size=8", "optimizer.lr=1e-2", "optimizer.decay=0",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		names := []string{"itc_in_batch", "naming", "naming_accuracy"}
 		if alone {
 			cfg.Objective.ITC.InBatchWeight, names = 0, names[1:]
 		}
-		engine, err := compute.New(compute.Options{Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Get(compute.New(compute.Options{Threads: 1}))(t)
 		t.Cleanup(engine.Close)
 		loss := &naming{Weight: 0.5, Classes: 4, Freeze: 3}
-		m, err := model.New(cfg, model.Options{Engine: engine, Losses: []objectives.Loss{loss}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(model.New(cfg, model.Options{Engine: engine, Losses: []objectives.Loss{loss}}))(t)
 		if c, ok := batch.Find(m.Columns(), batch.Labels); !ok || c.Type != batch.Int32 {
 			t.Errorf("the step does not read its labels: %v", m.Columns())
 		}
 		if chance := m.Chance(); chance[len(chance)-1].Name != "naming" || chance[len(chance)-1].Value != math.Log(4) {
 			t.Errorf("chance %v", chance)
 		}
-		optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		optimizer := check.Get(train.NewOptimizer(cfg.Optimizer, engine, m))(t)
 		q, ok := m.Params().Get("naming/weight")
 		if !ok || !m.Learnable(q.Name) || q.Momentum {
 			t.Fatalf("the loss has no layer: %+v", q)
@@ -112,13 +101,8 @@ func TestALossOfItsOwn(t *testing.T) {
 					row.Floats(batch.TextFeatures)[k] = float32(r.NormFloat64())
 				}
 			}
-			if err := m.Before(step); err != nil {
-				t.Fatal(err)
-			}
-			res, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Before(step))
+			res := check.Get(m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step}))(t)
 			var got []string
 			total := 0.
 			for _, p := range res.Parts {
@@ -139,9 +123,7 @@ func TestALossOfItsOwn(t *testing.T) {
 				t.Fatalf("before step %d the layer is as it was: %t", step, same)
 			}
 			optimizer.Step(cfg.Optimizer.LR, 1, optimizer.GradNorm(1))
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 		}
 		if accuracy != 1 {
 			t.Errorf("an accuracy of %v after training", accuracy)

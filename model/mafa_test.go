@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
 )
@@ -28,11 +29,7 @@ func connectorOf(m *Trainer) *Connector {
 // connected builds a model with a connector.
 func connected(t testing.TB, cfg config.Config, c *Connector) *Trainer {
 	t.Helper()
-	m, err := newConnected(cfg, newEngine(t), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return check.Get(newConnected(cfg, newEngine(t), c))(t)
 }
 
 // otherModel is a connector of other widths and depths, with weights large enough that its
@@ -74,10 +71,7 @@ func TestRelabellingByInference(t *testing.T) {
 		b := randomBatch(m, seed)
 		const uniform = .25
 		res := forward(t, m, b, Control{Uniform: uniform})
-		got := map[string]float64{}
-		for _, p := range res.Parts {
-			got[p.Name] = p.Value
-		}
+		got := partsOf(res)
 		_, image := encodeImages(t, m, b.Images, n)
 		_, text := encodeTexts(t, m, b.Tokens, b.Lengths, n)
 		match := matches(t, judge, b, n)
@@ -145,17 +139,9 @@ func matches(t testing.TB, m *Trainer, b Batch, n int) []float64 {
 	out := make([]float64, n*n)
 	for j := range n {
 		index := slices.Repeat([]int32{int32(j)}, n)
-		g, err := m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n); err != nil {
-			t.Fatal(err)
-		}
-		a, err := g.machine.Value(g.logits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(m.matcher.logits.get(pairing{n, n, evenPlaces(slices.Max(b.Lengths), m.text.Len())}))(t)
+		check.Get(m.Matcher().Match(t.Context(), texts, b.Lengths, index, images, n, n))(t)
+		a := check.Get(g.machine.Value(g.logits))(t)
 		if err := g.machine.RunAll(); err != nil { // Match moves its logits
 			t.Fatal(err)
 		}
@@ -320,9 +306,7 @@ func TestConnectorErrors(t *testing.T) {
 		"of system albef (this one is of system":        with(func(c *Connector) { c.Model.System = "heads" }),
 	} {
 		_, err := newConnected(mafaConfig(), newEngine(t), c)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ConnectorKey) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
+		check.Error(t, err, want, ConnectorKey)
 	}
 	// Without its connector a model evaluates, but does not train.
 	m := modelOn(t, mafaConfig(), newEngine(t))
@@ -330,7 +314,5 @@ func TestConnectorErrors(t *testing.T) {
 	if _, _, err := m.EncodeImages(b.Images, 4); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.Step(t.Context(), m.feed(b, Control{})); err == nil || !strings.Contains(err.Error(), ConnectorKey) {
-		t.Errorf("got error %v", err)
-	}
+	check.Fails(m.Step(t.Context(), m.feed(b, Control{})))(t, ConnectorKey)
 }

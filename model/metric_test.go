@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -88,23 +89,12 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 	t.Helper()
 	got := forward(t, m, b, Control{})
 	batch := m.feed(b, Control{}).Batch
-	_, x, err := m.Image().Encode(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, y, err := m.Text().Encode(t.Context(), batch)
-	if err != nil {
-		t.Fatal(err)
-	}
-	score, err := m.PairScore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, x := check.Get2(m.Image().Encode(t.Context(), batch))(t)
+	_, y := check.Get2(m.Text().Encode(t.Context(), batch))(t)
+	score := check.Get(m.PairScore())(t)
 	n, c := m.cfg.Train.BatchSize, m.Dim()
 	rows := make([]float32, n*n)
-	if err := score.Rows(m.engine, x, n, y, n, rows); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, score.Rows(m.engine, x, n, y, n, rows))
 	loss := 0.0
 	for i := range n {
 		var row, column float64
@@ -124,9 +114,7 @@ func metricOfStoredFeatures(t *testing.T, name string, m *Trainer, b Batch) {
 		return
 	}
 	folded := make([]float32, n*c)
-	if err := score.FoldImages(folded, x, n); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, score.FoldImages(folded, x, n))
 	for i := range n {
 		for j := range n {
 			var dot float64

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMatchRefuses: what is no n texts and k images is an error, also where texts are so short that their states are
@@ -14,9 +16,7 @@ func TestMatchRefuses(t *testing.T) {
 	ts, _ := encodeTexts(t, m, x.Tokens[:2*tinyConfig().Data.Tokens], x.Lengths[:2], 2)
 	is, _ := encodeImages(t, m, x.Images[:len(x.Images)/2], 2)
 	states, images, short, index := slices.Clone(ts), slices.Clone(is), []int32{2, 2}, []int32{0, 1}
-	if _, err := m.Matcher().Match(t.Context(), states, short, index, images, 2, 2); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(m.Matcher().Match(t.Context(), states, short, index, images, 2, 2))(t)
 	for name, c := range map[string]struct {
 		states []float32
 		n, k   int
@@ -41,8 +41,6 @@ func TestOptionsRefused(t *testing.T) {
 		"Options.Engine is nil": func() error { _, err := Open(tinyConfig(), Options{Vocab: tinyVocab}, nil); return err },
 		"Options.Vocab":         func() error { _, err := New(tinyConfig(), Options{Engine: e}); return err },
 	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
+		check.Error(t, f(), want)
 	}
 }

@@ -2,12 +2,11 @@ package model
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tinyPictures is the tiny model with two pictures of a text, and no loss.
@@ -36,40 +35,16 @@ func tinyAssignment() config.Config {
 func TestGoldenPictures(t *testing.T) {
 	for name, cfg := range map[string]config.Config{"nlvr": tinyNLVR(), "assignment": tinyAssignment()} {
 		t.Run(name, func(t *testing.T) {
-			f, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { f.Close() })
-			g, m := golden{t, f}, build(t, cfg, "builtin", 2)
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Momentum {
-					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-				}
-			}
-			for _, x := range f.Tensors() {
-				if n, ok := strings.CutPrefix(x.Name, "param/"); ok {
-					if _, known := m.params.Get(n); !known {
-						t.Errorf("the model has no %s", n)
-					}
-				}
-			}
-			b := Batch{Images: g.floats("input/images"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: iota32(0, cfg.Train.BatchSize, 1)}
-			if name == "nlvr" {
-				b.Second, b.Labels = g.floats("input/second"), g.ints("input/labels")
-			}
-			if _, err := m.load(b, Control{Alpha: 0.4}); err != nil {
-				t.Fatal(err)
-			}
+			g, m := openGolden(t, name), build(t, cfg, "builtin", 2)
+			g.giveAll(m)
+			b := g.batch(m)
+			check.Get(m.load(b, Control{Alpha: 0.4}))(t)
 			if name == "assignment" {
 				copy(m.floats("noise of other pictures"), g.floats("input/noise"))
 				copy(m.ints("assignments"), g.ints("input/answers"))
 			}
-			if err := m.step.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			compareStep(t, m, g)
+			check.OK(t, m.step.machine.RunAll())
+			g.step(m)
 			if name == "nlvr" {
 				compareJudged(t, m, b, g.floats("output/logits"))
 			}
@@ -90,10 +65,7 @@ func compareJudged(t *testing.T, m *Trainer, b Batch, logits []float32) {
 	if want := []string{batch.Images, batch.SecondImages, batch.Lengths, batch.Tokens}; !slices.Equal(names, want) {
 		t.Errorf("columns %q, want %q", names, want)
 	}
-	got, err := m.Classifier().Logits(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(m.Classifier().Logits(t.Context(), x))(t)
 	if rel, err := relative(got, logits); err != nil || rel > 1e-5 {
 		t.Errorf("logits %v, PyTorch %v: %v", got, logits, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"gorgonia.org/gorgonia"
 )
 
@@ -54,9 +55,7 @@ func TestRunningStatistics(t *testing.T) {
 		}
 		for i, b := range data[:2] { // an update each, of which only the end changes anything
 			stepOf(t, one, &feed.Step{Batch: b, Update: i, Counter: i})
-			if err := one.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, one.After())
 		}
 		steps := []*feed.Step{{Batch: data[2]}, {Batch: data[0]}, {Batch: data[1], Micro: 1, Counter: 1}}
 		for _, s := range steps { // the first is dropped
@@ -65,9 +64,7 @@ func TestRunningStatistics(t *testing.T) {
 		if !sameBits(running(both), start) {
 			t.Errorf("%s: a step moves running statistics", host)
 		}
-		if err := both.After(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, both.After())
 		if got := running(both); sameBits(got, start) || !sameBits(got, running(one)) {
 			t.Errorf("%s: running statistics %v, want %v", host, got, running(one))
 		}
@@ -116,9 +113,7 @@ func TestNormsComputedAgain(t *testing.T) {
 	for i, b := range normBatches(plain, 2) {
 		for _, m := range []*Trainer{plain, again} {
 			stepOf(t, m, &feed.Step{Batch: b, Update: i, Counter: i})
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 		}
 		if !sameBits(plain.params.Grads(), again.params.Grads()) || !sameBits(running(plain), running(again)) {
 			t.Fatalf("step %d differs", i)
@@ -135,9 +130,7 @@ func TestLockedNorms(t *testing.T) {
 	copy(m.params.Value(q), []float32{1, -1, .5, 2})
 	before := running(m)
 	stepOf(t, m, &feed.Step{Batch: normBatches(m, 1)[0]})
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	if !sameBits(running(m), before) || len(m.step.norms.list) != 0 {
 		t.Error("running statistics move")
 	}

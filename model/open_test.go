@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
@@ -14,10 +15,7 @@ import (
 func opened(t testing.TB, m *Trainer) (*Model, *memorySource) {
 	t.Helper()
 	from := &memorySource{p: m.params}
-	x, err := Open(m.cfg, Options{Engine: m.engine, Vocab: m.Vocab()}, from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := check.Get(Open(m.cfg, Options{Engine: m.engine, Vocab: m.Vocab()}, from))(t)
 	return x, from
 }
 
@@ -42,14 +40,10 @@ func TestOpenReadsWhatIsAskedFor(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := x.EncodeImages(b.Images, 4); err != nil {
-		t.Fatal(err)
-	}
+	check.Get2(x.EncodeImages(b.Images, 4))(t)
 	only("image/", "image_proj/")
 	images := len(from.read)
-	if _, _, err := x.EncodeTexts(b.Tokens, b.Lengths, 4); err != nil {
-		t.Fatal(err)
-	}
+	check.Get2(x.EncodeTexts(b.Tokens, b.Lengths, 4))(t)
 	only("image/", "image_proj/", "text/embeddings/", "text/layers/00/", "text/layers/01/", "text_proj/")
 	if _, _, err := x.EncodeImages(b.Images[:len(b.Images)/4], 1); err != nil { // another computation
 		t.Fatal(err)
@@ -95,10 +89,7 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 			sides = sides[:1]
 		}
 		for i, side := range sides {
-			states, features, err := side(m.Model).Encode(t.Context(), batch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			states, features := check.Get2(side(m.Model).Encode(t.Context(), batch))(t)
 			s, f, err := side(x).Encode(t.Context(), batch)
 			if err != nil || !sameBits(s, states) || !sameBits(f, features) || len(f) == 0 {
 				t.Errorf("%s, side %d: other states or features (%v)", name, i, err)
@@ -107,14 +98,8 @@ func TestOpenHasTheBitsOfTheModel(t *testing.T) {
 				t.Errorf("%s, side %d: other sizes", name, i)
 			}
 		}
-		want, err := m.PairScore()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := x.PairScore()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(m.PairScore())(t)
+		got := check.Get(x.PairScore())(t)
 		for i, w := range want.Terms {
 			if g := got.Terms[i]; g.Kind != w.Kind || (g.Metric == nil) != (w.Metric == nil) || w.Metric != nil && !sameBits(g.Metric.Weight, w.Metric.Weight) {
 				t.Errorf("%s: score %+v, want %+v", name, g, w)
@@ -134,10 +119,7 @@ func TestOpenMatches(t *testing.T) {
 	match := func(m *Model) []float32 {
 		images, _ := encodeImages(t, m, b.Images, 4)
 		texts, _ := encodeTexts(t, m, b.Tokens, b.Lengths, 4)
-		s, err := m.Matcher().Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Get(m.Matcher().Match(t.Context(), texts, b.Lengths, []int32{3, 1, 0, 1}, images, 4, 4))(t)
 		return clone(s)
 	}
 	if !sameBits(match(x), match(m.Model)) {
@@ -169,10 +151,7 @@ func TestOpenWithoutAParameter(t *testing.T) {
 	// A metric that a checkpoint lacks is the cosine: it was trained without.
 	cfg := tinyConfig()
 	cfg.Eval.Score = "gssf"
-	plain, err := Open(cfg, Options{Engine: m.engine, Vocab: tinyVocab}, &memorySource{p: m.params})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := check.Get(Open(cfg, Options{Engine: m.engine, Vocab: tinyVocab}, &memorySource{p: m.params}))(t)
 	s, err := plain.PairScore()
 	if err != nil || len(s.Terms) != 1 || s.Terms[0].Metric == nil || s.Terms[0].Metric.Form != "cosine" {
 		t.Errorf("%+v, %v", s, err)
@@ -194,14 +173,8 @@ func TestEncodeClasses(t *testing.T) {
 		e    *Encoder
 		head string
 	}{{m.Image(), "image_proj"}, {m.Text(), "text_proj"}} {
-		states, features, err := side.e.Encode(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := side.e.EncodeClasses(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		states, features := check.Get2(side.e.Encode(t.Context(), b))(t)
+		got := check.Get(side.e.EncodeClasses(t.Context(), b))(t)
 		n, d := b.Rows(), side.e.Width()
 		if len(got) != n*classes*d {
 			t.Fatalf("%s: %d values, want %d", side.head, len(got), n*classes*d)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -169,9 +170,7 @@ func TestEveryPairOfSettings(t *testing.T) {
 		{"heads", headsConfig(base), [][]factor{headsFactors(), teacherFactors()}, 1300},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			if err := x.base.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, x.base.Validate())
 			base, factors := x.base, slices.Concat(x.factors...)
 			runs, pairs := trainPairs(t, base, factors)
 			t.Logf("%d configurations cover %d pairs of settings", runs, pairs)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/optim"
 	"gorgonia.org/gorgonia"
 )
@@ -104,9 +105,7 @@ func TestUpdateMomentum(t *testing.T) {
 	}
 	var twins []optim.Twin
 	p.MomentumRuns(func(offset int, twin []float32) { twins = append(twins, optim.Twin{Offset: offset, Values: twin}) })
-	if err := o.SetTwins(twins); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, o.SetTwins(twins))
 	for i := range p.Values() {
 		p.Values()[i] = 1
 	}
@@ -226,9 +225,7 @@ func TestParameterMisuse(t *testing.T) {
 	mustPanic("another shape", func() { b.Param("a", encoders.Traits{}, encoders.Zeros, 3, 2) })
 	mustPanic("another shape in another graph", func() { p.bind(gorgonia.NewGraph(), false).Param("a", encoders.Traits{}, encoders.Zeros, 6) })
 	mustPanic("a twin that does not exist", func() { p.bind(gorgonia.NewGraph(), true).Param("b", encoders.Traits{}, encoders.Zeros, 2) })
-	if err := p.seal(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, p.seal())
 	mustPanic("a name after sealing", func() { b.Param("c", encoders.Traits{}, encoders.Zeros, 2) })
 	if n := b.Param("a", encoders.Traits{}, encoders.Zeros, 2, 3); n == nil || n.Name() != "a" {
 		t.Error("a known parameter was not handed out again")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -58,8 +59,7 @@ func TestKeptPatches(t *testing.T) {
 			loss := func(m *Trainer, update int) float64 {
 				s := m.feed(randomBatch(m, 1), Control{})
 				s.Update, s.Counter = update, update
-				r := stepOf(t, m, s)
-				return r.Loss
+				return stepOf(t, m, s).Loss
 			}
 			first, second := loss(some, 1), loss(some, 2)
 			if again := loss(some, 1); first != again || first == second || first == loss(all, 1) {
@@ -79,9 +79,6 @@ func TestKeptPatches(t *testing.T) {
 // encodedImages are the features of a batch of images.
 func encodedImages(t *testing.T, m *Trainer) []float32 {
 	t.Helper()
-	_, f, err := m.Image().Encode(t.Context(), m.feed(randomBatch(m, 1), Control{}).Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, f := check.Get2(m.Image().Encode(t.Context(), m.feed(randomBatch(m, 1), Control{}).Batch))(t)
 	return slices.Clone(f)
 }

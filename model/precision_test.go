@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -22,19 +23,11 @@ func TestBF16(t *testing.T) {
 	half.queue.Filled, half.queue.Pointer = full.queue.Filled, full.queue.Pointer
 	run := func(m *Trainer) *Result {
 		tg := m.step
-		if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(m.load(b, Control{Alpha: 0.4, UseQueue: true}))(t)
 		copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
 		copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-		if err := tg.run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		r, err := tg.read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		check.OK(t, tg.run(t.Context()))
+		return check.Get(tg.read())(t)
 	}
 	want, got := *run(full), *run(half)
 	if d := math.Abs(got.Loss/want.Loss - 1); !(d < 0.01) || d == 0 {

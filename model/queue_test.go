@@ -1,6 +1,10 @@
 package model
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
+)
 
 func TestQueueWrapsAnyBatch(t *testing.T) {
 	const size, dim = 7, 2
@@ -17,9 +21,7 @@ func TestQueueWrapsAnyBatch(t *testing.T) {
 			}
 			next++
 		}
-		if err := q.Push(Keys{Image: img, Text: txt}, ids); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, q.Push(Keys{Image: img, Text: txt}, ids))
 		if want := min(size, len(history)); q.Filled != want {
 			t.Fatalf("filled %d, want %d", q.Filled, want)
 		}

@@ -2,15 +2,16 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"gorgonia.org/gorgonia"
@@ -49,10 +50,7 @@ func newPlainRanker(t testing.TB, p *Trainer, candidates [][]int32) *plainRanker
 		States: b.inputs.SharedFloats("states", x.of, x.count*x.t, x.d), StateLengths: b.inputs.SharedInts("seen", x.seen, x.count), StateLen: x.t,
 	})
 	x.terms = contrast.CrossEntropyRows(contrast.CrossEntropyArgs{Logits: logits, Labels: b.inputs.FixedInts("next", next)})
-	var err error
-	if x.machine, err = b.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{x.terms}); err != nil {
-		t.Fatal(err)
-	}
+	x.machine = check.Get(b.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{x.terms}))(t)
 	return x
 }
 
@@ -63,13 +61,8 @@ func (x *plainRanker) rank(t testing.TB, states []float32, seen int32, scores []
 		copy(x.of[i*x.t*x.d:], states)
 		x.seen[i] = seen
 	}
-	if err := x.machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := x.machine.Value(x.terms)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, x.machine.RunAll())
+	v := check.Get(x.machine.Value(x.terms))(t)
 	for i := range scores {
 		sum := float32(0)
 		for _, term := range v.F32[i*x.n:][:x.n] {
@@ -84,28 +77,15 @@ func questionStates(t testing.TB, p *Trainer, b *batch.Batch) []float32 {
 	t.Helper()
 	n := newNet(p.params)
 	texts := p.text.encode(n, b.Rows(), encoders.Tap{}, encoders.Want{Tokens: true})
-	images, _, err := p.image.Encode(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	images, _ := check.Get2(p.image.Encode(t.Context(), b))(t)
 	states := p.fuse(n, encoders.Tap{}, encoders.FusionArgs{
 		Texts: texts.Tokens, Lengths: texts.Lengths, Images: n.inputs.SharedFloats("images", images, b.Rows()*p.image.Len(), p.image.Width()),
 		TextLen: p.text.Len(), ImageLen: p.image.Len(),
 	})
-	m, err := n.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{states})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.inputs.Fill(m, &feed.Step{Batch: b}); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := m.Value(states)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(n.compile(exec.Config{Engine: p.engine}, gorgonia.Nodes{states}))(t)
+	check.OK(t, n.inputs.Fill(m, &feed.Step{Batch: b}))
+	check.OK(t, m.RunAll())
+	v := check.Get(m.Value(states))(t)
 	return slices.Clone(v.F32)
 }
 
@@ -152,37 +132,24 @@ func TestRankSharesPrefixes(t *testing.T) {
 	candidates := randomCandidates(r, 500, 4, tinyVocab)
 	candidates = append(candidates, candidates[0]) // the same again
 	b := questions(m, r, 6)
-	ranker, err := m.Writer().Ranker(candidates, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranker := check.Get(m.Writer().Ranker(candidates, 0))(t)
 	if n := ranker.tree.inner(); n < 200 || 6*n < keptPrefixes {
 		t.Fatalf("%d prefixes that others go on from need one group of rows", n)
 	}
-	got, err := ranker.Rank(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(ranker.Rank(t.Context(), b))(t)
 	plain, states := newPlainRanker(t, m, candidates), questionStates(t, m, b)
 	want := make([]float32, len(candidates))
 	for i := range b.Rows() {
 		size := m.text.Len() * m.text.Width()
 		plain.rank(t, states[i*size:][:size], b.Ints(batch.Lengths)[i], want)
-		if rel, err := relative(got[i*len(want):][:len(want)], want); err != nil || rel > 1e-5 {
-			t.Errorf("question %d: scores differ by %.1e of the largest (%v)", i, rel, err)
-		}
+		near(t, fmt.Sprintf("question %d: scores", i), got[i*len(want):][:len(want)], want, 1e-5)
 	}
 
 	// The candidates with the likeliest first words alone.
 	const top = 40
-	some, err := m.Writer().Ranker(candidates, top)
-	if err != nil {
-		t.Fatal(err)
-	}
+	some := check.Get(m.Writer().Ranker(candidates, top))(t)
 	all := slices.Clone(got)
-	if got, err = some.Rank(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	got = check.Get(some.Rank(t.Context(), b))(t)
 	first := newPlainRanker(t, m, firstWords(candidates))
 	for i := range b.Rows() {
 		size := m.text.Len() * m.text.Width()
@@ -217,14 +184,8 @@ func firstWords(candidates [][]int32) (list [][]int32) {
 // TestRankTies: of candidates with one first word those that come first are ranked.
 func TestRankTies(t *testing.T) {
 	m, b, _ := loadDecoder(t, "vqa")
-	r, err := m.Writer().Ranker([][]int32{{2, 7, 8, 3}, {2, 7, 9, 3}, {2, 7, 3}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := r.Rank(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(m.Writer().Ranker([][]int32{{2, 7, 8, 3}, {2, 7, 9, 3}, {2, 7, 3}}, 2))(t)
+	got := check.Get(r.Rank(t.Context(), b))(t)
 	if math.IsInf(float64(got[0]), 0) || math.IsInf(float64(got[1]), 0) || !math.IsInf(float64(got[2]), -1) {
 		t.Errorf("scores %v", got[:3])
 	}
@@ -240,14 +201,9 @@ func TestRankRefuses(t *testing.T) {
 		"candidate 0 has the token 40: want [0, 40)":              {{2, 40, 3}},
 		"candidate 0 has 12 tokens: want at most 11":              {make([]int32, 12)},
 	} {
-		if _, err := m.Writer().Ranker(list, 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error with %q, got %v", want, err)
-		}
+		check.Fails(m.Writer().Ranker(list, 0))(t, want)
 	}
-	r, err := m.Writer().Ranker([][]int32{{2, 3}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(m.Writer().Ranker([][]int32{{2, 3}}, 0))(t)
 	if _, err := r.Rank(t.Context(), batch.New(0, m.Writer().Columns()...)); err == nil {
 		t.Error("a batch without rows is ranked")
 	}
@@ -275,14 +231,9 @@ func BenchmarkRank(b *testing.B) {
 	candidates := slices.Concat(randomCandidates(r, 80, 1, 100), randomCandidates(r, 15, 3, 100), randomCandidates(r, 5, 6, 100))
 	x := questions(m, r, n)
 	b.Run("shared", func(b *testing.B) {
-		ranker, err := m.Writer().Ranker(candidates, 0)
-		if err != nil {
-			b.Fatal(err)
-		}
+		ranker := check.Get(m.Writer().Ranker(candidates, 0))(b)
 		for b.Loop() {
-			if _, err := ranker.Rank(b.Context(), x); err != nil {
-				b.Fatal(err)
-			}
+			check.Get(ranker.Rank(b.Context(), x))(b)
 		}
 		b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds(), "questions/s")
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -198,9 +199,7 @@ func rankConfig(t *testing.T, x rankCase) config.Config {
 		return x.cfg()
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/vocab.txt", []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(dir+"/vocab.txt", []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), 0o644))
 	cfg, err := config.Load("../run/testdata/keys.toml", slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, x.sets))
 	if err != nil {
 		t.Fatal(err)
@@ -335,9 +334,7 @@ func onRanks(t *testing.T, ranks []*Trainer, f func(i int, m *Trainer) error) {
 	case <-time.After(time.Minute):
 		t.Fatalf("the ranks wait for each other: %v", errs)
 	}
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(errs...))
 }
 
 // far says how far a value is from the one that it should be, as a share of scale.
@@ -373,9 +370,7 @@ func agree(t *testing.T, x rankCase, whole *Trainer, ranks []*Trainer, step int,
 	t.Helper()
 	b := randomRows(whole.Columns(), whole.cfg.Train.BatchSize, uint64(step))
 	at := feed.Step{Batch: b, Update: step, Counter: step, PerEpoch: 1}
-	if err := whole.Before(step); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, whole.Before(step))
 	want := stepOf(t, whole, &at)
 	got := make([]*Result, len(ranks))
 	onRanks(t, ranks, func(i int, m *Trainer) error {
@@ -409,9 +404,7 @@ func agree(t *testing.T, x rankCase, whole *Trainer, ranks []*Trainer, step int,
 		compareGradients(t, step, whole, ranks, max(tol, gradients))
 	}
 	move(whole, whole.params.Grads())
-	if err := whole.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, whole.After())
 	onRanks(t, ranks, func(_ int, m *Trainer) error {
 		move(m, whole.params.Grads())
 		return m.After()

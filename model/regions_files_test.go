@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train"
 )
@@ -50,9 +51,7 @@ func regionSettings(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, split+"_caps.txt"), []byte(captions.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, split+"_caps.txt"), []byte(captions.String()), 0o644))
 	}
 	return []string{"data.kind=regions", "data.root=" + dir, "data.regions.test=", "data.clean=none", "data.tokens=8", "model.text.positions=8", "data.vocab_min_count=1"}
 }
@@ -60,36 +59,24 @@ func regionSettings(t *testing.T) []string {
 // TestRegionFilesTrain: from files of regions and a vocabulary of their words to a model that finds the images of
 // captions.
 func TestRegionFilesTrain(t *testing.T) {
-	cfg, err := config.Load("", append([]string{
+	cfg := check.Get(config.Load("", append([]string{
 		"model.system=clip", "model.text.layers=1", "model.text.width=16", "model.text.heads=2", "model.head.dim=8", "model.text.fusion_layers=0",
 		fmt.Sprintf("train.batch_size=%d", regionBatch), "optimizer.lr=3e-3", "queue.size=0", "momentum.enabled=false", "objective.distill.alpha=0",
 		"objective.itc.weight=0", "objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0",
-	}, regionSettings(t)...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, regionSettings(t)...)))(t)
 	captions, err := source.Texts(t.Context(), cfg.Source(), source.Options{})
 	if err != nil || len(captions) != 5*regionBatch {
 		t.Fatalf("%d captions, %v", len(captions), err)
 	}
-	tok, err := tokenizer.LearnWords(func(yield func(string) bool) {
+	tok := check.Get(tokenizer.LearnWords(func(yield func(string) bool) {
 		for _, c := range captions {
 			if !yield(c) {
 				return
 			}
 		}
-	}, 100, cfg.Data.VocabMinCount)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: tok})
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 100, cfg.Data.VocabMinCount))(t)
+	stream := check.Get(source.Stream(t.Context(), cfg.Source(), source.Options{Tokenizer: tok}))(t)
+	engine := check.Get(compute.New(compute.Options{Threads: 2}))(t)
 	defer engine.Close()
 	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID(), Image: regionTower{Regions: 4, In: 5, Width: 12, Heads: 3}})
 	if err != nil {
@@ -101,44 +88,21 @@ func TestRegionFilesTrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	optimizer := check.Get(train.NewOptimizer(cfg.Optimizer, engine, m))(t)
 	for step := range 200 {
-		b, err := l.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Before(step); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Step(t.Context(), &feed.Step{Batch: b.Batch, Update: step, Counter: step}); err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(l.Next(t.Context()))(t)
+		check.OK(t, m.Before(step))
+		check.Get(m.Step(t.Context(), &feed.Step{Batch: b.Batch, Update: step, Counter: step}))(t)
 		optimizer.StepTwins(cfg.Optimizer.LR, 1, optimizer.GradNorm(1), 0)
-		if err := m.After(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.After())
 		l.Recycle(b)
 	}
-	set, err := source.Galleries(t.Context(), cfg.Source(), "val", source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, err := set.Texts(&data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(source.Galleries(t.Context(), cfg.Source(), "val", source.Options{}))(t)
+	texts := check.Get(set.Texts(&data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}))(t)
 	encode := func(e *model.Encoder, g data.Gallery) []float32 {
 		b := batch.New(g.Len(), e.Columns()...)
-		if err := data.LoadRows(t.Context(), g, 0, g.Len(), b, 1); err != nil {
-			t.Fatal(err)
-		}
-		_, x, err := e.Encode(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, data.LoadRows(t.Context(), g, 0, g.Len(), b, 1))
+		_, x := check.Get2(e.Encode(t.Context(), b))(t)
 		return x
 	}
 	images, words := encode(m.Image(), set.Images()), encode(m.Text(), texts)

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/attention"
@@ -66,19 +67,13 @@ const regionBatch = 6
 // regionModel returns a system whose images are regions.
 func regionModel(t testing.TB, sets ...string) (*model.Trainer, config.Config, *compute.Engine) {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	cfg := check.Get(config.Load("", append([]string{
 		"model.system=clip", "model.text.layers=1", "model.text.width=16", "model.text.heads=2", "model.text.positions=8", "model.head.dim=8",
 		"data.tokens=6", fmt.Sprintf("train.batch_size=%d", regionBatch), "optimizer.lr=3e-3", "queue.size=12", "momentum.m=0.9",
 		"objective.itc.in_batch_weight=1", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0",
 		"objective.distill.alpha=0.2", "model.text.fusion_layers=0",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := compute.New(compute.Options{Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, sets...)))(t)
+	engine := check.Get(compute.New(compute.Options{Threads: 2}))(t)
 	t.Cleanup(engine.Close)
 	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: 20, MaskID: 4, Image: regionTower{Regions: 4, In: 5, Width: 12, Heads: 3}})
 	if err != nil {
@@ -124,22 +119,14 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 			if q, ok := m.Params().Get("image/qkv/weight"); !ok || !q.Momentum || !m.Learnable(q.Name) {
 				t.Error("the tower's parameters must be learned and have twins")
 			}
-			optimizer, err := train.NewOptimizer(cfg.Optimizer, engine, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			optimizer := check.Get(train.NewOptimizer(cfg.Optimizer, engine, m))(t)
 			r := rand.New(rand.NewPCG(1, 2))
 			b := batch.New(regionBatch, m.Columns()...)
 			var first, last float64
 			for step := range 300 {
 				regionRows(b, r)
-				if err := m.Before(step); err != nil {
-					t.Fatal(err)
-				}
-				res, err := m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.Before(step))
+				res := check.Get(m.Step(t.Context(), &feed.Step{Batch: b, Update: step, Counter: step}))(t)
 				for _, p := range res.Parts {
 					if p.Name == "itc_in_batch" {
 						if last = p.Value; step == 0 {
@@ -148,9 +135,7 @@ func TestATowerOfItsOwnTrains(t *testing.T) {
 					}
 				}
 				optimizer.StepTwins(cfg.Optimizer.LR, 1, optimizer.GradNorm(1), cfg.Momentum.M)
-				if err := m.After(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.After())
 			}
 			if !(last < 0.2*first) {
 				t.Errorf("the contrast went from %v to %v", first, last)
@@ -180,9 +165,7 @@ func regionEncoding(t *testing.T, m *model.Trainer, b *batch.Batch, r *rand.Rand
 	}
 	one := batch.New(1, m.Image().Columns()...)
 	one.Row(0).Copy(b.Row(2))
-	if _, features, err = m.Image().Encode(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	_, features = check.Get2(m.Image().Encode(t.Context(), one))(t)
 	for i, v := range features {
 		if !(math.Abs(float64(v-want[2*8+i])) <= 1e-5) {
 			t.Errorf("channel %d is %v alone and %v in a batch", i, v, want[2*8+i])

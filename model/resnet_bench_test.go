@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
@@ -38,9 +39,7 @@ func BenchmarkResNet(b *testing.B) {
 				best := time.Hour
 				for b.Loop() {
 					start := clock()
-					if err := m.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					check.OK(b, m.RunAll())
 					best = min(best, clock()-start)
 				}
 				b.ReportMetric(best.Seconds()*1e3, "ms/best")
@@ -65,9 +64,7 @@ func resNetMachine(b *testing.B, e *kernel.Engine, rows int, train bool) *exec.M
 	q := tower.Encode(c, encoders.NewScope(n.params).In("image"), in, encoders.Want{Classes: true})
 	outputs := append(gorgonia.Nodes{q.Classes}, norms.nodes()...)
 	store := n.params.params
-	if err := store.seal(); err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, store.seal())
 	if train {
 		loss := arith.Sum(arith.Square(q.Classes))
 		var wrt gorgonia.Nodes
@@ -76,26 +73,16 @@ func resNetMachine(b *testing.B, e *kernel.Engine, rows int, train bool) *exec.M
 				wrt = append(wrt, n.params.nodes[p.Name])
 			}
 		}
-		grads, err := gorgonia.Grad(loss, wrt...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(loss, wrt...))(b)
 		outputs = append(append(outputs, loss), grads...)
 	}
-	m, err := exec.Compile(n.g, exec.Config{Engine: e, Outputs: outputs})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := n.bindParams(m); err != nil {
-		b.Fatal(err)
-	}
+	m := check.Get(exec.Compile(n.g, exec.Config{Engine: e, Outputs: outputs}))(b)
+	check.OK(b, n.bindParams(m))
 	pixels := make([]float32, rows*3*224*224)
 	r := rng.New(1, "pixels", 0)
 	for i := range pixels {
 		pixels[i] = float32(r.NormFloat64())
 	}
-	if err := m.SetInput(in[batch.Images], pixels); err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, m.SetInput(in[batch.Images], pixels))
 	return m
 }

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -9,9 +8,9 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -32,54 +31,24 @@ var resNets = map[string]struct {
 func TestGoldenResNet(t *testing.T) {
 	e := newEngine(t)
 	for name, network := range resNets {
-		f, err := safetensors.Open("testdata/resnet_" + name + ".safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		g := openGolden(t, "resnet_"+name)
 		for variant, change := range map[string]func(*encoders.ResNet){
 			"train":  func(*encoders.ResNet) {},
 			"stages": func(r *encoders.ResNet) { r.FrozenStages = 2 },
 			"norm":   func(r *encoders.ResNet) { r.FrozenNorm = true },
 			"eval":   func(*encoders.ResNet) {},
 		} {
-			if _, ok := f.Lookup(variant + "/tokens"); !ok {
+			if !g.has(variant + "/tokens") {
 				continue // which one network is enough for
 			}
 			m := config.Model{Image: encoders.ImageOptions{Size: network.size, ResNet: network.resNet}}
 			change(&m.Image.ResNet)
-			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, f, encoders.ResNetTower{ResNet: m.Image.Network()}, variant) })
+			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, g, encoders.ResNetTower{ResNet: m.Image.Network()}, variant) })
 		}
 	}
 }
 
-// goldenFloats reads a tensor of a golden.
-func goldenFloats(t *testing.T, f *safetensors.File, name string) []float32 {
-	t.Helper()
-	v, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-// near compares values with a golden, to a share of its largest.
-func near(t *testing.T, what string, got, want []float32, tolerance float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%s has %d values, %d in the golden", what, len(got), len(want))
-	}
-	largest, worst := 0.0, 0.0
-	for i, v := range want {
-		largest = max(largest, math.Abs(float64(v)))
-		worst = max(worst, math.Abs(float64(got[i])-float64(v)))
-	}
-	if !(worst <= tolerance*max(largest, 1e-6)) {
-		t.Errorf("%s differs by up to %g of values up to %g", what, worst, largest)
-	}
-}
-
-func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower encoders.ResNetTower, variant string) {
+func goldenResNet(t *testing.T, e *kernel.Engine, g golden, tower encoders.ResNetTower, variant string) {
 	const rows, read = 4, 3
 	b := newNet(NewParams(1, false))
 	store := b.params.params
@@ -95,9 +64,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	}
 	readers := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(read, q.Width), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Tokens, readers, nil))
-	if err := store.seal(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.seal())
 	outputs := append(gorgonia.Nodes{q.Tokens, loss}, n.nodes()...)
 	grads := map[string]*gorgonia.Node{}
 	if train {
@@ -108,40 +75,25 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 				names, wrt = append(names, p.Name), append(wrt, b.params.nodes[p.Name])
 			}
 		}
-		list, err := gorgonia.Grad(loss, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := check.Get(gorgonia.Grad(loss, wrt...))(t)
 		for i, g := range list {
 			grads[names[i]] = g
 		}
 		outputs = append(outputs, list...)
 	}
-	machine, err := exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := check.Get(exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs}))(t)
 	for _, p := range store.List() {
-		copy(store.Value(p), goldenFloats(t, f, "param/"+p.Name))
+		g.set(store.Value(p), "param/"+p.Name)
 	}
-	if err := b.bindParams(machine); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.bindParams(machine))
 	for node, name := range map[*gorgonia.Node]string{in[batch.Images]: "images", readers: "read"} {
-		if err := machine.SetInput(node, goldenFloats(t, f, name)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, machine.SetInput(node, g.floats(name)))
 	}
-	if err := machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, machine.RunAll())
 	noneOnHost(t, machine)
 	compare := func(what string, node *gorgonia.Node, tolerance float64) {
-		v, err := machine.Value(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, what, v.F32, goldenFloats(t, f, variant+"/"+what), tolerance)
+		v := check.Get(machine.Value(node))(t)
+		near(t, what, v.F32, g.floats(variant+"/"+what), tolerance)
 	}
 	compare("tokens", q.Tokens, 1e-4)
 	if !train {
@@ -152,7 +104,7 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 		compare("grad/"+name, g, 1e-4)
 	}
 	trained := 0
-	for _, info := range f.Tensors() {
+	for _, info := range g.f.Tensors() {
 		if strings.HasPrefix(info.Name, variant+"/grad/") {
 			trained++
 		}
@@ -160,13 +112,11 @@ func goldenResNet(t *testing.T, e *kernel.Engine, f *safetensors.File, tower enc
 	if trained != len(grads) {
 		t.Errorf("%d parameters have a gradient, %d in the golden", len(grads), trained)
 	}
-	if err := n.keep(machine, parallel.Single{}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, n.keep(machine, parallel.Single{}))
 	n.move(store, 1)
 	for _, p := range store.List() {
 		if strings.Contains(p.Name, "running_") && !tower.FrozenNorm {
-			near(t, "after/"+p.Name, store.Value(p), goldenFloats(t, f, variant+"/after/"+p.Name), 1e-5)
+			near(t, "after/"+p.Name, store.Value(p), g.floats(variant+"/after/"+p.Name), 1e-5)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // narrow is a residual network of 2 channels for images of 8 x 8.
@@ -19,10 +20,7 @@ var narrow = []string{"model.image.style=resnet", "model.image.resnet.depth=18",
 func keysOf(t *testing.T, m *Trainer, b Batch, counter int) []float32 {
 	t.Helper()
 	forward(t, m, b, Control{Step: counter, UseQueue: true})
-	k, err := m.Features()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := check.Get(m.Features())(t)
 	return slices.Clone(k.Image)
 }
 
@@ -83,17 +81,12 @@ func TestResNetGroupStatistics(t *testing.T) {
 	forward(t, m, viewsBatch(1), Control{UseQueue: true})
 	var mean [2]float64
 	for _, group := range m.step.norms.list[x].groups {
-		v, err := m.step.machine.Value(group)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(m.step.machine.Value(group))(t)
 		for j := range mean {
 			mean[j] += float64(v.F32[j]) / 2
 		}
 	}
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	q, _ := m.params.Get(name)
 	for j, got := range m.params.Value(q) {
 		if want := .1 * mean[j]; !(math.Abs(float64(got)-want) <= 1e-6) {
@@ -106,10 +99,7 @@ func TestResNetGroupStatistics(t *testing.T) {
 // of running statistics follow them.
 func TestResNetSystems(t *testing.T) {
 	narrowed := func(cfg config.Config, sets ...string) config.Config {
-		cfg, err := cfg.With(append(slices.Clone(narrow), sets...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg = check.Get(cfg.With(append(slices.Clone(narrow), sets...)...))(t)
 		return cfg
 	}
 	pair := tinyCLIP("sphere")
@@ -185,8 +175,7 @@ func TestResNetCrops(t *testing.T) {
 		crops[i] = b.Images[i%len(b.Images)]
 	}
 	step := func() float64 {
-		r := stepOf(t, m, &feed.Step{Batch: x})
-		return r.Loss
+		return stepOf(t, m, &feed.Step{Batch: x}).Loss
 	}
 	first := step()
 	grads := slices.Clone(m.Params().Grads())
@@ -220,10 +209,7 @@ func must[T any](v T, err error) T {
 // TestResNetExplains: the score of a pair has a gradient at the places of the last layer, which is the same at each of
 // them, since their mean is what a head reads.
 func TestResNetExplains(t *testing.T) {
-	cfg, err := tinyCLIP("sphere").With(append(slices.Clone(narrow), "model.image.size=24")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(tinyCLIP("sphere").With(append(slices.Clone(narrow), "model.image.size=24")...))(t)
 	m := buildCLIP(t, cfg)
 	if m.Explainer().DefaultBlocks().Image != 0 {
 		t.Errorf("block %d is looked at", m.Explainer().DefaultBlocks().Image)
@@ -232,10 +218,7 @@ func TestResNetExplains(t *testing.T) {
 	copy(one.Floats(batch.Images), x.Images)
 	copy(one.Ints(batch.Tokens), x.Tokens)
 	one.SetInts(batch.Lengths, x.Lengths[:1])
-	e, err := m.Explainer().Pair(t.Context(), one, m.Explainer().DefaultBlocks())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(m.Explainer().Pair(t.Context(), one, m.Explainer().DefaultBlocks()))(t)
 	const places, width = 9, 16
 	s := e.Image
 	if s.N != places || s.D != width || len(s.Values) != places*width {
@@ -259,9 +242,7 @@ func TestResNetComputedAgain(t *testing.T) {
 	for seed := range uint64(2) {
 		for _, m := range []*Trainer{plain, again} {
 			forward(t, m, viewsBatch(seed), Control{UseQueue: true})
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 		}
 		if !sameBits(plain.params.Grads(), again.params.Grads()) || !sameBits(running(plain), running(again)) {
 			t.Fatalf("step %d differs", seed)

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -32,8 +33,7 @@ func boundaryOf(t *testing.T, m *Trainer) []float32 {
 // pass runs a step and no update, and returns the loss.
 func pass(t *testing.T, m *Trainer, b Batch) float64 {
 	t.Helper()
-	r := forward(t, m, b, Control{})
-	return r.Loss
+	return forward(t, m, b, Control{}).Loss
 }
 
 // TestSamples: a step gives the similarities of words to their nearest patches, of texts whose
@@ -100,9 +100,7 @@ func TestBoundaryMoves(t *testing.T) {
 	whole, resumed := buildInteraction(t, tinyNAAF()), buildInteraction(t, tinyNAAF())
 	b := randomPairs(whole, 7)
 	first := pass(t, whole, b)
-	if err := whole.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, whole.After())
 	if v := boundaryOf(t, whole); v[0] != 0 || v[1] != 0 {
 		t.Errorf("few words move the boundary to %v", v)
 	}
@@ -110,9 +108,7 @@ func TestBoundaryMoves(t *testing.T) {
 	x := &whole.step.samples.all
 	x.Matched, x.Mismatched = interact.Moments{N: 400, Sum: 240, Squares: 148}, interact.Moments{N: 400, Sum: 80, Squares: 20}
 	t0, safe := x.Boundary(0, 0, 2)
-	if err := whole.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, whole.After())
 	if v := boundaryOf(t, whole); v[0] != float32(t0) || v[1] != float32(safe) || v[0] <= 0 || v[1] <= 0 || v[0] == v[1] {
 		t.Errorf("the boundary is %v, want %v and %v", v, t0, safe)
 	}

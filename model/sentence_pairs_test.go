@@ -1,14 +1,13 @@
 package model
 
 import (
-	"math"
 	"slices"
 	"testing"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tinyPairs is the model of pairs in tools/goldens/simcse.py, without dropout.
@@ -28,58 +27,18 @@ func TestGoldenPairs(t *testing.T) {
 		"pairs_joint_scores": tinyPairs(t, "stsb", "objective.sentence_pairs.encoding=joint"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			m := build(t, cfg, "builtin", 2)
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			x := batch.New(4, m.Columns()...)
-			fill := func(name, from string) {
-				if v := x.Ints(name); v != nil {
-					copy(v, g.ints("input/"+from))
-				}
-			}
-			fill(batch.Tokens, "tokens")
-			fill(batch.Lengths, "lengths")
-			fill(batch.SecondTokens, "tokens2")
-			fill(batch.SecondLengths, "lengths2")
-			fill(batch.Segments, "segments")
-			fill(batch.Labels, "labels")
-			if v := x.Floats(batch.Scores); v != nil {
-				copy(v, g.floats("input/scores"))
-			}
-			res := stepOf(t, m, &feed.Step{Batch: x})
-			if want := float64(g.floats("expect/loss")[0]); !(math.Abs(res.Loss-want) <= 1e-5*max(1, want)) {
-				t.Errorf("the loss is %v, PyTorch says %v", res.Loss, want)
-			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-			}
-			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
-				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
-			}
+			g, m := openGolden(t, name), build(t, cfg, "builtin", 2)
+			g.giveAll(m)
+			x := g.fill(batch.New(4, m.Columns()...))
+			g.value("loss", stepOf(t, m, &feed.Step{Batch: x}).Loss)
+			g.gradients(m)
 			want := g.floats("expect/outputs")
 			for _, n := range []int{4, 2} { // of any number of pairs
 				part := batch.New(n, m.Classifier().Columns()...)
 				for _, c := range part.Columns() {
 					copy(part.Ints(c.Name), x.Ints(c.Name))
 				}
-				got, err := m.Classifier().Logits(t.Context(), part)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(m.Classifier().Logits(t.Context(), part))(t)
 				closeTo(t, "what is said of the pairs", got, want[:len(want)/4*n], 1e-5)
 			}
 		})
@@ -99,8 +58,7 @@ func TestPairsDropout(t *testing.T) {
 	copy(x.Ints(batch.Lengths), b.Lengths)
 	copy(x.Ints(batch.Labels), []int32{0, 1, 0, 1})
 	loss := func(step int) float64 {
-		res := stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step})
-		return res.Loss
+		return stepOf(t, m, &feed.Step{Batch: x, Update: step, Counter: step}).Loss
 	}
 	if a, b, again := loss(1), loss(2), loss(1); a == b || a != again {
 		t.Errorf("losses of two steps and of the first again: %v, %v, %v", a, b, again)
@@ -110,10 +68,7 @@ func TestPairsDropout(t *testing.T) {
 		for _, c := range part.Columns() {
 			copy(part.Ints(c.Name), x.Ints(c.Name))
 		}
-		y, err := m.Classifier().Logits(t.Context(), part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := check.Get(m.Classifier().Logits(t.Context(), part))(t)
 		return slices.Clone(y)
 	}
 	if !slices.Equal(said(), said()) {

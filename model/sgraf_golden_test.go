@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -30,19 +31,13 @@ func hostScores(t *testing.T, m *Trainer, b *batch.Batch, from, to int) []float3
 		for i := range b.Rows() {
 			x.Row(i).Copy(b.Row(i))
 		}
-		rows, n, err := e.EncodeTokens(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows, n := check.Get2(e.EncodeTokens(t.Context(), x))(t)
 		return slices.Clone(rows), slices.Clone(n)
 	}
 	x, nx := encode(m.Image())
 	y, ny := encode(m.Text())
 	size := len(x) / len(nx)
-	scores, err := m.Interaction().Scores(t.Context(), x[from*size:to*size], nx[from:to], y, ny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scores := check.Get(m.Interaction().Scores(t.Context(), x[from*size:to*size], nx[from:to], y, ny))(t)
 	return slices.Clone(scores)
 }
 
@@ -51,19 +46,15 @@ func hostScores(t *testing.T, m *Trainer, b *batch.Batch, from, to int) []float3
 func TestGoldenSGRAF(t *testing.T) {
 	for _, kind := range []string{"sgr", "saf"} {
 		t.Run(kind, func(t *testing.T) {
-			g, cfg := openHost(t, kind), tinySGRAF(kind)
+			g, cfg := openGolden(t, "host_"+kind), tinySGRAF(kind)
 			if kind == "sgr" {
 				cfg.Objective.ITC.Score, cfg.Objective.GSSF, cfg.Model.Interaction.Metric = "gssf", objectives.GSSF{Form: "dense"}, interact.MetricBoth
 			}
 			m := buildCLIP(t, cfg)
 			b := g.hostStep(t, m)
 			scores := hostScores(t, m, b, 0, 5)
-			if rel, err := relative(scores, g.floats("expect/scores")); err != nil || !(rel <= 1e-5) {
-				t.Errorf("scores differ by %.1e (%v)", rel, err)
-			}
-			if rel, err := relative(hostScores(t, m, b, 3, 5), scores[3*5:]); err != nil || !(rel <= 1e-6) {
-				t.Errorf("scores of a block differ by %.1e (%v)", rel, err)
-			}
+			near(t, "scores", scores, g.floats("expect/scores"), 1e-5)
+			near(t, "scores of a block", hostScores(t, m, b, 3, 5), scores[3*5:], 1e-6)
 		})
 	}
 }
@@ -72,7 +63,7 @@ func TestGoldenSGRAF(t *testing.T) {
 // bit for bit as without one.
 func TestSGRAFMetricStart(t *testing.T) {
 	for _, kind := range []string{"sgr", "saf"} {
-		g, plain := openHost(t, kind), buildCLIP(t, tinySGRAF(kind))
+		g, plain := openGolden(t, "host_"+kind), buildCLIP(t, tinySGRAF(kind))
 		want := hostScores(t, plain, hostBatch(plain, g), 0, 5)
 		for _, form := range []string{"diag", "block_diag", "dense"} {
 			for site, weights := range map[string]int{interact.MetricSimilarity: 1, interact.MetricAttention: 1, interact.MetricBoth: 2} {
@@ -102,7 +93,7 @@ func TestSGRAFDropout(t *testing.T) {
 		cfg := tinySGRAF("saf")
 		cfg.Model.Interaction.Dropout, cfg.Objective.CMPM = dropout, objectives.CMPM{Weighted: section.Weigh(1), Scale: 1}
 		m, again := buildCLIP(t, cfg), buildCLIP(t, cfg)
-		g := openHost(t, "saf")
+		g := openGolden(t, "host_saf")
 		b := hostBatch(m, g)
 		if !slices.Equal(hostScores(t, m, b, 0, 5), hostScores(t, m, b, 0, 5)) {
 			t.Error("evaluation draws masks")

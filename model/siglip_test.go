@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -25,23 +26,14 @@ func TestSigLIP(t *testing.T) {
 				b := randomBatch(m, 3)
 				r := forward(t, m, b, Control{})
 				s := m.feed(b, Control{})
-				_, x, err := m.Image().Encode(t.Context(), s.Batch)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, y, err := m.Text().Encode(t.Context(), s.Batch)
-				if err != nil {
-					t.Fatal(err)
-				}
+				_, x := check.Get2(m.Image().Encode(t.Context(), s.Batch))(t)
+				_, y := check.Get2(m.Text().Encode(t.Context(), s.Batch))(t)
 				ids := []int32{0, 1, 2, 3, 4}[:cfg.Train.BatchSize]
 				if positives == "id" {
 					ids = b.IDs
 				}
 				want := func(scale, bias float64) float64 { return naiveSigLIP(x, y, ids, scale, bias) }
-				parts := map[string]float64{}
-				for _, p := range r.Parts {
-					parts[p.Name] = p.Value
-				}
+				parts := partsOf(r)
 				if loss := want(4, -3); !(math.Abs(parts["siglip"]-loss) <= 1e-5*loss) {
 					t.Errorf("loss %v, want %v", parts["siglip"], loss)
 				}
@@ -105,9 +97,7 @@ func TestSigLIPScaleIsClamped(t *testing.T) {
 	q, _ := m.params.Get("siglip/log_scale")
 	for name, pass := range map[string]func() error{"Before": func() error { return m.Before(1) }, "After": m.After} {
 		m.params.Value(q)[0] = 10
-		if err := pass(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, pass())
 		if got := math.Exp(float64(m.params.Value(q)[0])); !(math.Abs(got-5) <= 1e-5) {
 			t.Errorf("%s: scale %v, want 5", name, got)
 		}

@@ -1,13 +1,11 @@
 package model
 
 import (
-	"math"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -36,46 +34,9 @@ func TestGoldenSentences(t *testing.T) {
 		"mcse":        tinyMCSE(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := safetensors.Open("testdata/" + name + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { file.Close() })
-			g := golden{t, file}
-			m := build(t, cfg, "builtin", 2)
-			for _, q := range m.params.List() {
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-			}
-			b := Batch{Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"), IDs: iota32(0, cfg.Train.BatchSize, 1)}
-			if name == "mcse" {
-				b.Images = g.floats("input/images")
-			} else {
-				b.Positives, b.PositiveLengths = g.ints("input/tokens2"), g.ints("input/lengths2")
-				b.Negatives, b.NegativeLengths = g.ints("input/tokens3"), g.ints("input/lengths3")
-			}
-			res := forward(t, m, b, Control{})
-			got := map[string]float64{"loss": res.Loss}
-			for _, p := range res.Parts {
-				got[p.Name] = p.Value
-			}
-			for part, v := range got {
-				if want := float64(g.floats("expect/" + part)[0]); !(math.Abs(v-want) <= 1e-5*max(1, want)) {
-					t.Errorf("%s is %v, PyTorch says %v", part, v, want)
-				}
-			}
-			worst, most := "", 0.0
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if rel > most {
-					most, worst = rel, q.Name
-				}
-			}
-			if t.Logf("largest difference of a gradient: %.1e (%s)", most, worst); !(most <= 1e-4) {
-				t.Errorf("gradient of %s differs by %.1e of its largest element", worst, most)
-			}
+			g, m := openGolden(t, name), build(t, cfg, "builtin", 2)
+			g.giveAll(m)
+			g.result(m, forward(t, m, g.batch(m), Control{}))
 		})
 	}
 }

@@ -9,21 +9,18 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
 // tinySimCSE is a small configuration of sentences alone, without dropout.
 func tinySimCSE(t testing.TB, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=simcse", "model.text.layers=2", "model.text.fusion_layers=0", "model.text.width=12", "model.text.heads=2", "model.text.positions=10", "model.text.dropout=0.1",
 		"model.head.dim=12", "momentum.enabled=false", "queue.size=0", "train.batch_size=4", "data.tokens=6", "run.seed=3",
 		"objective.itc.weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "objective.distill.alpha=0", "objective.simcse.weight=0.5", "objective.simcse.temperature=0.3",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	}, sets...)))(t)
 }
 
 // triplets give a configuration columns of positives and hard negatives.
@@ -56,10 +53,7 @@ func classesOf(t testing.TB, m *Trainer, ids, lengths []int32) []float32 {
 	x := batch.New(4, m.Text().Columns()...)
 	copy(x.Ints(batch.Tokens), ids)
 	copy(x.Ints(batch.Lengths), lengths)
-	c, err := m.Text().EncodeClasses(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(m.Text().EncodeClasses(t.Context(), x))(t)
 	return slices.Clone(c)
 }
 
@@ -144,10 +138,7 @@ func TestSimCSE(t *testing.T) {
 			m := build(t, cfg, "builtin", 2)
 			b, c := sentenceBatch(5), cfg.Objective.SimCSE
 			res := forward(t, m, b, Control{})
-			got := map[string]float64{}
-			for _, p := range res.Parts {
-				got[p.Name] = p.Value
-			}
+			got := partsOf(res)
 			z := func(ids, lengths []int32) []float64 {
 				x := classesOf(t, m, ids, lengths)
 				switch c.Head {
@@ -173,8 +164,7 @@ func TestSimCSE(t *testing.T) {
 				names = append(names, "text_proj/weight", "text_proj/bias")
 			}
 			checkDifferences(t, m, func(float64) float64 {
-				res := forward(t, m, b, Control{})
-				return res.Loss
+				return forward(t, m, b, Control{}).Loss
 			}, names)
 		})
 	}
@@ -186,8 +176,7 @@ func TestSimCSEDropout(t *testing.T) {
 	m := build(t, tinySimCSE(t), "builtin", 2)
 	b := sentenceBatch(9)
 	loss := func(step int) float64 {
-		res := forward(t, m, b, Control{Step: step})
-		return res.Loss
+		return forward(t, m, b, Control{Step: step}).Loss
 	}
 	first := loss(1)
 	if again := loss(1); again != first {

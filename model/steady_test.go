@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -38,9 +39,7 @@ func TestAllocationsDoNotDependOnDepth(t *testing.T) {
 		step := func() {
 			s.Update, s.Counter = n, n
 			stepOf(t, m, s)
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 			n++
 		}
 		// The least of several measurements: the runtime and the first use of a
@@ -85,9 +84,7 @@ func heapDoesNotGrow(t *testing.T, cfg config.Config) {
 	steps := 0
 	run := func(n int) {
 		for range n {
-			if err := m.Before(steps); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Before(steps))
 			step(t, m, b, Control{Step: steps, Alpha: 0.4, UseQueue: true})
 			steps++
 		}

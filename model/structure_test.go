@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -79,10 +80,7 @@ func TestStructure(t *testing.T) {
 			if ok != (modalities == "both" || modalities == side) {
 				t.Fatalf("%s has %v", modalities, r.Parts)
 			}
-			after, err := m.EncodeFeatures(x.e, x.rows, cfg.Train.BatchSize)
-			if err != nil {
-				t.Fatal(err)
-			}
+			after := check.Get(m.EncodeFeatures(x.e, x.rows, cfg.Train.BatchSize))(t)
 			if want := naiveStructure(x.rows, after, cfg.Train.BatchSize, cfg.Objective.Structure); ok && !(math.Abs(value-want) <= 1e-5*want) {
 				t.Errorf("%s: structure_%s is %v, want %v", modalities, side, value, want)
 			}

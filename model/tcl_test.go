@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -23,78 +23,21 @@ func tclConfig(mode string) config.Config {
 
 // loadTCL returns the golden model and its batch.
 func loadTCL(t testing.TB, mode string) (*Trainer, Batch, golden) {
-	f, err := safetensors.Open("testdata/tcl_" + mode + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	g := golden{t, f}
-	m := modelOn(t, tclConfig(mode), newEngine(t))
-	for _, q := range m.params.List() {
-		copy(m.params.Value(q), g.floats("param/"+q.Name))
-		if q.Momentum {
-			copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-		}
-	}
-	copy(m.queue.Image, g.floats("input/image_queue"))
-	copy(m.queue.Text, g.floats("input/text_queue"))
-	copy(m.queue.IDs, g.ints("input/queue_ids"))
-	m.queue.Filled, m.queue.Pointer = 5, 5
-	b := Batch{
-		Images: g.floats("input/images"), Views: g.floats("input/views"), Tokens: g.ints("input/tokens"), Lengths: g.ints("input/lengths"),
-		IDs: g.ints("input/ids"), Masked: g.ints("input/masked"),
-		MaskPlaces: make([]int32, m.MaskRows()), MaskLabels: make([]int32, m.MaskRows()),
-	}
-	for i := range b.MaskLabels {
-		b.MaskLabels[i] = -100
-	}
-	copy(b.MaskPlaces, g.ints("input/mask_places"))
-	copy(b.MaskLabels, g.ints("input/mask_labels"))
-	return m, b, g
+	g, m := openGolden(t, "tcl_"+mode), modelOn(t, tclConfig(mode), newEngine(t))
+	g.give(m)
+	g.giveQueue(m, 5, 5)
+	return m, g.batch(m), g
 }
 
-// TestTCLGoldenStep compares a step with all six terms, two views and everything else of
-// ALBEF with PyTorch: every part to 1e-5, every gradient by name to 1e-4 of its largest
-// element.
+// TestTCLGoldenStep compares a step with all six terms, two views and everything else of ALBEF with PyTorch.
 func TestTCLGoldenStep(t *testing.T) {
 	for _, mode := range []string{"pair", "id"} {
 		t.Run(mode, func(t *testing.T) {
 			m, b, g := loadTCL(t, mode)
-			tg := m.step
-			if _, err := m.load(b, Control{Alpha: 0.4, UseQueue: true}); err != nil {
-				t.Fatal(err)
-			}
-			copy(m.floats("noise i2t"), g.floats("input/noise_i2t"))
-			copy(m.floats("noise t2i"), g.floats("input/noise_t2i"))
-			if err := tg.machine.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			seen := 0
-			for _, p := range append([]objectives.Part{{Name: "loss", Node: tg.loss}}, tg.parts...) {
-				if p.Name == "itm_accuracy" {
-					continue
-				}
-				seen++
-				got, err := tg.machine.Scalar(p.Node)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := g.floats("expect/" + p.Name)[0]
-				if rel := math.Abs(float64(got-want)) / math.Abs(float64(want)); !(rel <= 1e-5) {
-					t.Errorf("%s: got %v, PyTorch %v (relative difference %.1e)", p.Name, got, want, rel)
-				}
-			}
-			if seen != 8 {
-				t.Errorf("%d values compared, want the loss, three parts and four further terms", seen)
-			}
-			for _, q := range m.params.List() {
-				rel, err := relative(m.params.Grad(q), g.floats("grad/"+q.Name))
-				if err != nil {
-					t.Fatalf("%s: %v", q.Name, err)
-				}
-				if !(rel <= 1e-4) {
-					t.Errorf("gradient of %s differs by %.1e of its largest element", q.Name, rel)
-				}
+			g.run(m, b, 0.4)
+			g.step(m)
+			if n := len(m.step.parts); n != 8 { // and the accuracy of matching, which is not compared
+				t.Errorf("%d values, want three parts, four further terms and an accuracy", n)
 			}
 		})
 	}
@@ -147,10 +90,7 @@ func TestViewsReachTheTeacherAlone(t *testing.T) {
 	m, b, _ := loadTCL(t, "pair")
 	run := func() (loss float64, features []float32) {
 		res := forward(t, m, b, Control{UseQueue: true})
-		k, err := m.Features()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := check.Get(m.Features())(t)
 		for _, p := range res.Parts {
 			if p.Name == "mlm" { // without alpha it reads the first views alone
 				loss = p.Value
@@ -179,41 +119,15 @@ func TestTCLGradients(t *testing.T) {
 	m, b, _ := loadTCL(t, "id")
 	temperature, _ := m.params.Get(temperatureName)
 	m.params.Value(temperature)[0] = 0.3
-	itc := func() float64 {
-		res := forward(t, m, b, Control{UseQueue: true})
+	checkDifferences(t, m, func(float64) float64 {
 		var s float64
-		for _, p := range res.Parts {
+		for _, p := range forward(t, m, b, Control{UseQueue: true}).Parts {
 			if !p.Measure {
 				s += p.Value
 			}
 		}
 		return s
-	}
-	for _, name := range []string{"image_proj/weight", "text_proj/bias", "image/norm/weight", "text/embeddings/norm/bias", "temperature"} {
-		q, ok := m.params.Get(name)
-		if !ok {
-			t.Fatalf("no parameter %s", name)
-		}
-		itc()
-		g, x := slices.Clone(m.params.Grad(q)), m.params.Value(q)
-		i := 0
-		for k := range g {
-			if math.Abs(float64(g[k])) > math.Abs(float64(g[i])) {
-				i = k
-			}
-		}
-		const h = 0.01
-		old := x[i]
-		at := func(d float32) float64 {
-			x[i] = old + d
-			defer func() { x[i] = old }()
-			return itc()
-		}
-		want := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
-		if got := float64(g[i]); !(math.Abs(got-want) <= 0.01*math.Abs(got)+1e-3) {
-			t.Errorf("gradient of %s[%d] is %v, finite differences say %v", name, i, got, want)
-		}
-	}
+	}, []string{"image_proj/weight", "text_proj/bias", "image/norm/weight", "text/embeddings/norm/bias", "temperature"})
 }
 
 // TestTCLInThePool: with the geodesic score and no graph yet the terms are those of the

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/interact"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -83,9 +84,7 @@ func TestTeacher(t *testing.T) {
 			n := x.cfg.Train.BatchSize
 			s := make([]float32, n*n)
 			u := &scoreTeacher{m: x, rows: n}
-			if err := u.Scores(m.feed(b, Control{}).Batch, s); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, u.Scores(m.feed(b, Control{}).Batch, s))
 			return s
 		}
 		want := divergence(scores(m.Model), scores(teacher.Model), 5, 0.5)
@@ -152,34 +151,24 @@ func TestTeacherRefused(t *testing.T) {
 		}(), "objective.distill_scores.blocks: must divide the 8 channels of the teacher (got 3)"},
 	} {
 		frozen, _ := opened(t, build(t, x.teacher, "builtin", 1))
-		if _, err := New(x.student, Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen}); err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("got %v, want %s", err, x.want)
-		}
+		check.Fails(New(x.student, Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen}))(t, x.want)
 	}
 	alone, err := New(taughtConfig(""), Options{Engine: newEngine(t), Vocab: tinyVocab})
 	if err == nil {
 		_, err = alone.Step(t.Context(), alone.feed(randomPairs(alone, 1), Control{}))
 	}
-	if err == nil || !strings.Contains(err.Error(), "built without its teacher") {
-		t.Errorf("without a teacher: %v", err)
-	}
+	check.Error(t, err, "built without its teacher")
 
 	teacher := build(t, with(func(*config.Config) {}), "builtin", 1)
 	a, _ := opened(t, teacher)
-	first, err := newScoreTeacher(a, taughtConfig(""), &teacher.design, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Get(newScoreTeacher(a, taughtConfig(""), &teacher.design, 5))(t)
 	first.Counters()
 	if err := first.CheckCounters(); err != nil {
 		t.Error(err)
 	}
 	teacher.params.Values()[3]++
 	b, _ := opened(t, teacher)
-	second, err := newScoreTeacher(b, taughtConfig(""), &teacher.design, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := check.Get(newScoreTeacher(b, taughtConfig(""), &teacher.design, 5))(t)
 	second.saved = first.saved
 	if err := second.CheckCounters(); err == nil || !strings.Contains(err.Error(), "objective.distill_scores.teacher: has other weights than the teacher that this run was started with") {
 		t.Errorf("another teacher: %v", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -104,17 +105,10 @@ func TestGoldenTowers(t *testing.T) {
 
 func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, tokens bool) {
 	const rows, vocab = 3, 24
-	f, err := safetensors.Open("testdata/tower_" + name + ".safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open("testdata/tower_" + name + ".safetensors"))(t)
 	defer f.Close()
 	want := func(name string) []float32 {
-		v, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return check.Get(f.Float32(name))(t)
 	}
 	pad := 0
 	if m.Text.Style == encoders.StyleRoBERTa || m.Text.Style == encoders.StyleMPNet {
@@ -134,33 +128,23 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 	read := gorgonia.NewMatrix(b.g, gorgonia.Float32, gorgonia.WithShape(4, 8), gorgonia.WithName("read"))
 	loss := arith.Sum(nn.LinearGELU(q.Classes, read, nil))
 	store := b.params.params
-	if err := store.seal(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.seal())
 	var wrt gorgonia.Nodes
 	for _, p := range store.List() {
 		wrt = append(wrt, b.params.nodes[p.Name])
 	}
-	grads, err := gorgonia.Grad(loss, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, wrt...))(t)
 	outputs := append(gorgonia.Nodes{q.Classes, loss}, grads...)
 	if tokens {
 		outputs = append(outputs, q.Tokens)
 	}
-	machine, err := exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := check.Get(exec.Compile(b.g, exec.Config{Engine: e, Outputs: outputs}))(t)
 	for i, p := range store.List() {
 		v := want("param/" + p.Name)
 		if len(v) != p.Len() {
 			t.Fatalf("%s has %d values, %d in the golden", p.Name, p.Len(), len(v))
 		}
-		if err := machine.SetInput(wrt[i], v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, machine.SetInput(wrt[i], v))
 	}
 	inputs := map[*gorgonia.Node]any{read: want("read")}
 	for column, n := range in {
@@ -168,10 +152,7 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 			inputs[n] = want("input/" + column)
 			continue
 		}
-		v, err := f.Int64("input/" + column)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(f.Int64("input/" + column))(t)
 		ints := make([]int32, len(v))
 		for i := range v {
 			ints[i] = int32(v[i])
@@ -179,18 +160,11 @@ func goldenTower(t *testing.T, e *kernel.Engine, name string, m config.Model, to
 		inputs[n] = ints
 	}
 	for n, v := range inputs {
-		if err := machine.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, machine.SetInput(n, v))
 	}
-	if err := machine.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, machine.RunAll())
 	compare := func(what string, n *gorgonia.Node, want []float32, counts func(row int) bool, tolerance float64) {
-		got, err := machine.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(machine.Value(n))(t)
 		if len(got.F32) != len(want) {
 			t.Errorf("%s has %d values, %d in the golden", what, len(got.F32), len(want))
 			return

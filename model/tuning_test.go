@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -74,9 +75,7 @@ func TestTuningStartsAsTheBase(t *testing.T) {
 			t.Run(system+"/"+method, func(t *testing.T) {
 				cfg := plain
 				set(&cfg.Model)
-				if err := cfg.Validate(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, cfg.Validate())
 				m := build(t, cfg, "builtin", 2)
 				got, err := m.Forward(loraBatch(m), Control{Alpha: 0.4})
 				if err != nil || cfg.Model.Tuning.PromptTokens == 0 && math.Float64bits(got.Loss) != math.Float64bits(loss) {
@@ -128,8 +127,7 @@ func TestTuningGradients(t *testing.T) {
 		spread(m, 0.1)
 		b := randomBatch(m, 3)
 		loss := func(alpha float64) float64 {
-			res := forward(t, m, b, Control{Alpha: alpha})
-			return res.Loss
+			return forward(t, m, b, Control{Alpha: alpha}).Loss
 		}
 		names := []string{"image/blocks/00/attn/adapter/down/weight", "image/blocks/01/mlp/adapter/up/bias", "image/blocks/00/attn/adapter/metric", "image/blocks/01/prompts", "image/blocks/00/norm1/ssf_shift",
 			"image/blocks/01/attn/qkv/ssf_scale", "text/layers/00/attention/adapter/up/weight", "text/layers/01/ffn/adapter/down/bias", "text/layers/00/ffn/intermediate/ssf_scale", "text/layers/01/prompts",
@@ -328,9 +326,7 @@ func TestTuningRefused(t *testing.T) {
 	cfg := tinyCLIP("sphere")
 	cfg.Model.Image.MLP, cfg.Model.Text.MLP = 20, 28
 	cfg.Model.LoRA, cfg.Model.Tuning.Metric, cfg.Model.Tuning.MetricBlocks = encoders.LoRA{Rank: 2, Alpha: 2, Layers: everyBlock}, "block_diag", 8
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cfg.Validate())
 	if _, err := newModel(cfg, newEngine(t)); err == nil || !strings.Contains(err.Error(), "model.tuning.metric_blocks must divide the 20 inputs of image/blocks/00/mlp/fc2 (got 8, ") {
 		t.Errorf("blocks of an MLP: %v", err)
 	}
@@ -339,9 +335,7 @@ func TestTuningRefused(t *testing.T) {
 	m.System, m.Image.Freeze, m.Text.Freeze, m.Image.Width, m.Text.Width, m.Head.Dim = "matching", true, true, 16, 16, 16
 	o := &frozen.Objective
 	o.ITC.InBatchWeight, o.Hinge.Weight, o.Hinge.Margin, o.Hinge.Negatives = 0, 1, .2, "hardest"
-	if err := frozen.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, frozen.Validate())
 	var problems config.Errors
 	if _, err := newModel(frozen, newEngine(t)); !errors.As(err, &problems) || problems[0].Path != "model.text.freeze" || !strings.Contains(err.Error(), "leaves no parameter to train") {
 		t.Errorf("a model without trained parameters: %v", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMaskedViews: with masks that hide nothing the hinge loss is that of both views of an image, and of one text;
@@ -24,18 +25,13 @@ func TestMaskedViews(t *testing.T) {
 		b.Row(i).Set(batch.RegionLengths, int32(4))
 	}
 	loss := func(m *Trainer, counter int) float64 {
-		res := stepOf(t, m, &feed.Step{Batch: b, Counter: counter})
-		return res.Loss
+		return stepOf(t, m, &feed.Step{Batch: b, Counter: counter}).Loss
 	}
 	// The scores of the step, whose batch norm sees the batch: features of evaluation with those statistics.
 	loss(plain, 0)
 	for range 400 {
-		if err := plain.After(); err != nil {
-			t.Fatal(err)
-		}
-		if err := plain.keep(&feed.Step{Batch: b}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, plain.After())
+		check.OK(t, plain.keep(&feed.Step{Batch: b}))
 	}
 	image, text := hostFeatures(t, plain, b)
 	score := func(i, j int) (s float64) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
@@ -16,7 +17,7 @@ import (
 // full after four batches of 4.
 func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("", append([]string{
+	return check.Get(config.Load("", append([]string{
 		"model.system=" + system, "data.views=2", "model.image.size=8", "model.image.patch=4", "model.image.depth=2",
 		"model.image.width=16", "model.image.heads=2", "model.head.dim=6", "model.views.hidden=12",
 		"momentum.enabled=" + map[string]string{"moco": "true", "swav": "false"}[system],
@@ -24,20 +25,13 @@ func tinyViews(t testing.TB, system string, sets ...string) config.Config {
 		"objective.itc.temperature=0.2", "objective.itc.learn_temperature=false",
 		"objective.swav.prototypes=7", "objective.geodesic.layers=[3]", "objective.geodesic.neighbours=2", "objective.geodesic.period_steps=3",
 		"queue.size=16", "train.batch_size=4", "run.seed=3",
-	}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	}, sets...)))(t)
 }
 
 // newViewsSystem builds a system of images alone.
 func newViewsSystem(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	giveDevice(t, e)
 	m := newTrainer(t, cfg, Options{Engine: e})
@@ -62,9 +56,7 @@ func viewsOfSize(seed uint64, size int) Batch {
 // descend makes a training step with plain gradient descent.
 func descend(t testing.TB, m *Trainer, step int, useQueue bool) *Result {
 	t.Helper()
-	if err := m.Before(step); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Before(step))
 	b := viewsOfSize(uint64(step), m.cfg.Model.Image.Size)
 	r := forward(t, m, b, Control{Step: step, UseQueue: useQueue})
 	p := m.Params()
@@ -76,9 +68,7 @@ func descend(t testing.TB, m *Trainer, step int, useQueue bool) *Result {
 			twin[i] += .1 * (p.Values()[offset+i] - twin[i])
 		}
 	})
-	if err := m.After(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.After())
 	return r
 }
 
@@ -101,9 +91,7 @@ func TestViewsGradients(t *testing.T) {
 				descend(t, m, step, true)
 			}
 		}
-		if err := m.Before(3); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Before(3))
 		b := viewsBatch(77)
 		loss := func() float64 {
 			r := forward(t, m, b, Control{UseQueue: true})
@@ -177,9 +165,7 @@ func TestViewsQueue(t *testing.T) {
 			}
 			var losses []float64 // of one batch, by gradient descent
 			for range 40 {
-				if err := m.Before(12); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.Before(12))
 				r := forward(t, m, viewsBatch(3), Control{UseQueue: true})
 				losses = append(losses, r.Loss)
 				for i, g := range m.Params().Grads() {
@@ -202,8 +188,7 @@ func TestViewsWithoutQueue(t *testing.T) {
 			descend(t, m, step, false)
 		}
 		loss := func(use bool) float64 {
-			r := forward(t, m, viewsBatch(50), Control{UseQueue: use})
-			return r.Loss
+			return forward(t, m, viewsBatch(50), Control{UseQueue: use}).Loss
 		}
 		without, with := loss(false), loss(true)
 		for i := range m.Queue().Image {
@@ -228,9 +213,7 @@ func TestPrototypes(t *testing.T) {
 	}
 	start := slices.Clone(m.Params().Value(q))
 	for step := range 4 {
-		if err := m.Before(step); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Before(step))
 		x := m.Params().Value(q)
 		for i := 0; i < len(x); i += 6 {
 			if s := vector.SumSq(x[i:][:6]); !(math.Abs(s-1) <= 1e-5) {

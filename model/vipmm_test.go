@@ -9,7 +9,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -42,88 +42,41 @@ func tinyViPMM(fusion string) config.Config {
 func TestGoldenViPMM(t *testing.T) {
 	for _, fusion := range []string{"tucker", "core", "attention"} {
 		t.Run(fusion, func(t *testing.T) {
-			f, err := safetensors.Open("testdata/vipmm_" + fusion + ".safetensors")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { f.Close() })
-			g := golden{t, f}
+			g := openGolden(t, "vipmm_"+fusion)
 			m := newTrainer(t, tinyViPMM(fusion), Options{Engine: newEngine(t), Vocab: tinyVocab, Begin: 1, End: 1})
-			for _, q := range m.params.List() {
-				if q.Frozen { // the temperature
-					continue
-				}
-				copy(m.params.Value(q), g.floats("param/"+q.Name))
-				if q.Momentum {
-					copy(m.params.MomentumValue(q), g.floats("momentum/"+q.Name))
-				}
-			}
-			copy(m.queue.Image, g.floats("input/image_queue"))
-			copy(m.queue.Text, g.floats("input/text_queue"))
-			m.queue.Filled, m.queue.Pointer = 5, 5
-			b := batch.New(5, m.Columns()...)
-			copy(b.Floats(batch.Images), g.floats("input/images"))
-			copy(b.Floats(batch.Views), g.floats("input/views"))
-			copy(b.Ints(batch.Tokens), g.ints("input/tokens"))
-			copy(b.Ints(batch.Lengths), g.ints("input/lengths"))
+			g.give(m)
+			g.giveQueue(m, 5, 5)
+			b := g.fill(batch.New(5, m.Columns()...))
 			step := &feed.Step{Batch: b}
-			if err := m.step.inputs.Fill(m.step.machine, step); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.step.inputs.Fill(m.step.machine, step))
 			m.setPartners("token_image negatives", g.ints("input/negatives"))
 			m.setPartners("text_swap texts", g.ints("input/swaps"))
-			if _, err := m.run(t.Context(), step); err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range m.step.parts {
-				got, err := m.step.machine.Scalar(p.Node)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want := g.floats("expect/" + p.Name)[0]; !(math.Abs(float64(got-want)) <= 1e-5*math.Abs(float64(want))) {
-					t.Errorf("%s: %v, PyTorch %v", p.Name, got, want)
-				}
-			}
+			check.Get(m.run(t.Context(), step))(t)
+			g.step(m)
 			if len(m.step.parts) != 7 {
 				t.Errorf("%d parts, want 7", len(m.step.parts))
-			}
-			loss, err := m.step.machine.Scalar(m.step.loss)
-			if want := g.floats("expect/loss")[0]; err != nil || !(math.Abs(float64(loss-want)) <= 1e-5*math.Abs(float64(want))) {
-				t.Errorf("loss %v, PyTorch %v (%v)", loss, want, err)
 			}
 			online := min(max(m.TextAgreement(), 0), 1)
 			if want := float64(g.floats("expect/online_weight")[0]); !(math.Abs(online-want) <= 1e-6) {
 				t.Errorf("online weight %v, PyTorch %v", online, want)
 			}
-			compare := func(what string, got, want []float32, tol float64) {
-				if rel, err := relative(got, want); err != nil || !(rel <= tol) {
-					t.Errorf("%s differs by %.1e of its largest element (%v)", what, rel, err)
-				}
-			}
-			for _, q := range m.params.List() {
-				if !q.Frozen {
-					compare("gradient of "+q.Name, m.params.Grad(q), g.floats("grad/"+q.Name), 1e-4)
-				}
-			}
 			for i, v := range m.params.Grads() {
 				m.params.Values()[i] -= 0.05 * v
 			}
 			m.UpdateMomentum(1 - online)
-			if err := m.After(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.After())
 			twins := 0
 			for _, q := range m.params.List() {
 				if q.Momentum {
 					twins++
-					compare("twin of "+q.Name, m.params.MomentumValue(q), g.floats("after/"+q.Name), 1e-5)
+					g.near("twin of "+q.Name, m.params.MomentumValue(q), "after/"+q.Name, 1e-5)
 				}
 			}
 			if twins < 40 {
 				t.Errorf("only %d parameters have twins", twins)
 			}
-			compare("queue of images", m.queue.Image, g.floats("after/image_queue"), 1e-5)
-			compare("queue of texts", m.queue.Text, g.floats("after/text_queue"), 1e-5)
+			g.near("queue of images", m.queue.Image, "after/image_queue", 1e-5)
+			g.near("queue of texts", m.queue.Text, "after/text_queue", 1e-5)
 		})
 	}
 }

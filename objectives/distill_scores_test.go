@@ -7,6 +7,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/space"
@@ -81,32 +82,16 @@ func TestGoldenDistillScores(t *testing.T) {
 			outputs = append(outputs, parts[1].Node)
 			// Of both: the divergence adds nothing.
 			both := arith.WeightedSum([]float32{1, 1}, parts[0].Node, parts[1].Node)
-			grads, err := gorgonia.Grad(both, w.nodes["weight"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := check.Get(gorgonia.Grad(both, w.nodes["weight"]))(t)
 			outputs = append(outputs, grads...)
 		}
-		grads, err := gorgonia.Grad(total, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(total, wrt...))(t)
 		m := b.compile(append(slices.Clone(outputs), grads...)...)
-		if err := in.Bind(m); err != nil {
-			t.Fatal(err)
-		}
-		if err := in.Fill(m, &feed.Step{Batch: seenBatch(rows)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, in.Bind(m))
+		check.OK(t, in.Fill(m, &feed.Step{Batch: seenBatch(rows)}))
+		check.OK(t, m.RunAll())
 		value := func(n *gorgonia.Node) []float32 {
-			a, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a.F32
+			return check.Get(m.Value(n))(t).F32
 		}
 		nearGolden(t, name+" divergence", value(outputs[0]), golden["divergence"].Data)
 		for i, key := range keys {

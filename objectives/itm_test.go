@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gorgonia.org/gorgonia"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // draw runs HardNegatives on given similarities and noise.
@@ -49,13 +51,8 @@ func TestSamplingProbabilities(t *testing.T) {
 	var count [3]int
 	for range draws {
 		copy(noise, gumbels(r, 9))
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		a, err := m.Value(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
+		a := check.Get(m.Value(x))(t)
 		count[a.I32[0]]++
 	}
 	for j, want := range []float64{0, .731059, .268941} {

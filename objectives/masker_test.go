@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestMaskRates(t *testing.T) {
@@ -28,9 +30,7 @@ func TestMaskRates(t *testing.T) {
 			candidates += int(lengths[i]) - 1
 		}
 		before := slices.Clone(tokens)
-		if err := k.Apply(r, tokens, lengths, &m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, k.Apply(r, tokens, lengths, &m))
 		if !slices.Equal(tokens, before) {
 			t.Fatal("the input was changed")
 		}
@@ -89,9 +89,7 @@ func TestMaskSurplusIsLeftAlone(t *testing.T) {
 	k := Masker{Prob: 1, Vocab: 100, MaskID: 4, Capacity: 3}
 	tokens := []int32{2, 10, 11, 12, 0, 2, 13, 14, 0, 0}
 	var m Masked
-	if err := k.Apply(rand.New(rand.NewPCG(1, 1)), tokens, []int32{4, 3}, &m); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, k.Apply(rand.New(rand.NewPCG(1, 1)), tokens, []int32{4, 3}, &m))
 	if m.Count != 3 || !slices.Equal(m.Positions, []int32{1, 2, 3}) || !slices.Equal(m.Labels, []int32{10, 11, 12}) {
 		t.Errorf("got %+v", m)
 	}
@@ -107,9 +105,7 @@ func TestMaskChoosesAtLeastOne(t *testing.T) {
 	seen := map[int32]int{}
 	var m Masked
 	for range 300 {
-		if err := k.Apply(r, tokens, []int32{1, 3, 2}, &m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, k.Apply(r, tokens, []int32{1, 3, 2}, &m))
 		if m.Count != 1 {
 			t.Fatalf("%d chosen, want 1", m.Count)
 		}
@@ -151,9 +147,7 @@ func TestMaskLeavesSpecials(t *testing.T) {
 		k := Masker{Prob: prob, Vocab: 10, MaskID: 9, Specials: []int32{0, 1, end, 9}, Capacity: 8}
 		hidden := map[int32]int{}
 		for i := range 40 {
-			if err := k.Apply(rand.New(rand.NewPCG(uint64(i), 3)), tokens, []int32{4, 2}, &m); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, k.Apply(rand.New(rand.NewPCG(uint64(i), 3)), tokens, []int32{4, 2}, &m))
 			for _, p := range m.Positions[:m.Count] {
 				hidden[p]++
 			}

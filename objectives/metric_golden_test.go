@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -72,10 +73,7 @@ func TestGoldenMetrics(t *testing.T) {
 		for _, p := range names {
 			wrt = append(wrt, w.nodes[p])
 		}
-		grads, err := gorgonia.Grad(loss, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(loss, wrt...))(t)
 		got := b.run(append(gorgonia.Nodes{out}, grads...)...)
 		for i, key := range append([]string{"out", "dx", "dy"}, names...) {
 			if i > 2 {
@@ -89,13 +87,8 @@ func TestGoldenMetrics(t *testing.T) {
 // readGolden reads cases of a file of testdata.
 func readGolden(t *testing.T, file string) (cases map[string]map[string]goldenArray) {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Get(os.ReadFile("testdata/" + file))(t)
+	check.OK(t, json.Unmarshal(raw, &cases))
 	return cases
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
@@ -59,14 +60,9 @@ func (b *bench) scalarInt(name string, v int) *gorgonia.Node {
 // compile returns the machine of nodes, with all inputs bound.
 func (b *bench) compile(nodes ...*gorgonia.Node) *exec.Machine {
 	b.t.Helper()
-	m, err := exec.Compile(b.g, exec.Config{Engine: engine, Outputs: nodes})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(b.g, exec.Config{Engine: engine, Outputs: nodes}))(b.t)
 	for n, v := range b.values {
-		if err := m.SetInput(n, v); err != nil {
-			b.t.Fatal(err)
-		}
+		check.OK(b.t, m.SetInput(n, v))
 	}
 	return m
 }
@@ -75,15 +71,10 @@ func (b *bench) compile(nodes ...*gorgonia.Node) *exec.Machine {
 func (b *bench) run(nodes ...*gorgonia.Node) []exec.Array {
 	b.t.Helper()
 	m := b.compile(nodes...)
-	if err := m.RunAll(); err != nil {
-		b.t.Fatal(err)
-	}
+	check.OK(b.t, m.RunAll())
 	var out []exec.Array
 	for _, n := range nodes {
-		a, err := m.Value(n)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(b.t)
 		out = append(out, exec.Array{Shape: a.Shape, F32: slices.Clone(a.F32), I32: slices.Clone(a.I32)})
 	}
 	return out
@@ -92,10 +83,7 @@ func (b *bench) run(nodes ...*gorgonia.Node) []exec.Array {
 // lossAndGrads returns a scalar and its gradients.
 func (b *bench) lossAndGrads(loss *gorgonia.Node, wrt ...*gorgonia.Node) (float64, [][]float32) {
 	b.t.Helper()
-	grads, err := gorgonia.Grad(loss, wrt...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, wrt...))(b.t)
 	out := b.run(append(gorgonia.Nodes{loss}, grads...)...)
 	var gs [][]float32
 	for _, a := range out[1:] {

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMaskedShare: the shares of the ranks put together are what was masked, and where a rank has no room the rest is as it was.
@@ -18,9 +20,7 @@ func TestMaskedShare(t *testing.T) {
 	}
 	var all Masked
 	k := Masker{Prob: .5, Vocab: 60, MaskID: 4, Capacity: 20}
-	if err := k.Apply(rand.New(rand.NewPCG(1, 1)), tokens, lengths, &all); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, k.Apply(rand.New(rand.NewPCG(1, 1)), tokens, lengths, &all))
 	var masked, positions, labels []int32
 	for rank := range ranks {
 		var m Masked

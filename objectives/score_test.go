@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"gorgonia.org/gorgonia"
@@ -49,13 +50,8 @@ func newGeodesicCase(t testing.TB, seed uint64, b, n, c, pointer int) *geodesicC
 		g    **geodesic.Graph
 		rows []float32
 	}{{&k.imageGraph, k.imageQueue}, {&k.textGraph, k.textQueue}} {
-		g, err := geodesic.New(n, c, geodesic.Options{Layers: []int{2, 6}, Neighbours: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.Build(engine, x.rows, r); err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(geodesic.New(n, c, geodesic.Options{Layers: []int{2, 6}, Neighbours: 2}))(t)
+		check.Get(g.Build(engine, x.rows, r))(t)
 		*x.g = g
 	}
 	return k
@@ -386,13 +382,8 @@ func TestTheGradientTrap(t *testing.T) {
 		b: b, q: n, c: c, image: noisy(texts[:b*c]), text: noisy(texts[:b*c]), imageM: texts[:b*c], textM: texts[:b*c],
 		imageQueue: noisy(texts[b*c:]), textQueue: texts[b*c:],
 	}, pointer: 500, tau: .07, ownTau: .07}
-	g, err := geodesic.New(n, c, geodesic.Options{Layers: []int{2, 6}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Build(engine, k.textQueue, r); err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(geodesic.New(n, c, geodesic.Options{Layers: []int{2, 6}}))(t)
+	check.Get(g.Build(engine, k.textQueue, r))(t)
 	k.textGraph, k.imageGraph = g, g
 	for mode, positive := range map[string]bool{"same_cluster+straight_through+soft_entry": true, "same_cluster+straight_through": true, "straight_through": true, "strict": false} {
 		k.score = geodesicOf(mode, 1)

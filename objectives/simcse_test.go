@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
@@ -35,22 +36,13 @@ func TestMCSE(t *testing.T) {
 		}
 		l.Prepare(s)
 		parts := l.Build(s)
-		grads, err := gorgonia.Grad(parts[0].Node, x, y, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(parts[0].Node, x, y, v))(t)
 		m := n.compile(append(gorgonia.Nodes{parts[0].Node}, grads...)...)
-		if err := s.Inputs.Bind(m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Inputs.Bind(m))
 		x32 := batch.New(b, s.Inputs.Columns()...)
 		copy(x32.Ints(batch.Paired), paired)
-		if err := s.Inputs.Fill(m, &feed.Step{Batch: x32}); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Inputs.Fill(m, &feed.Step{Batch: x32}))
+		check.OK(t, m.RunAll())
 		hard := diagonal(b, b)
 		rows := b
 		for i, p := range paired {
@@ -77,16 +69,10 @@ func TestMCSE(t *testing.T) {
 			}
 			return (pass(first) + pass(second)) / 2
 		}
-		got, err := m.Scalar(parts[0].Node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(m.Scalar(parts[0].Node))(t)
 		near(t, name, float64(got), want(), 1e-5)
 		for i, values := range [][]float32{first, second, images} {
-			g, err := m.Value(grads[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := check.Get(m.Value(grads[i]))(t)
 			nearAll(t, name+": gradient", slices.Clone(g.F32), fdGrad(values, want), 2e-3)
 		}
 		if parts[0].Weight != 2 || parts[1].Name != "mcse_accuracy" || !parts[1].Measure {
@@ -112,13 +98,8 @@ func TestMCSEComparesByTheCosine(t *testing.T) {
 	s.Online.Image.Features = n.floats("images", images, b, c)
 	loss := (&MCSE{Weighted: section.Weigh(1), Temperature: tau}).Build(s)[0].Node
 	m := n.compile(loss)
-	if err := errors.Join(s.Inputs.Bind(m), m.RunAll()); err != nil {
-		t.Fatal(err)
-	}
-	got, err := m.Scalar(loss)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(s.Inputs.Bind(m), m.RunAll()))
+	got := check.Get(m.Scalar(loss))(t)
 	near(t, "loss", float64(got), want, 1e-5)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/space"
 	"gorgonia.org/gorgonia"
@@ -58,19 +59,12 @@ func (s localStep) run(parts []Part, draws map[string]any, leaves ...string) (lo
 	}
 	outputs := gorgonia.Nodes{parts[0].Node}
 	if len(wrt) > 0 {
-		d, err := gorgonia.Grad(parts[0].Node, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := check.Get(gorgonia.Grad(parts[0].Node, wrt...))(t)
 		outputs = append(outputs, d...)
 	}
 	m := s.b.compile(outputs...)
-	if err := s.Inputs.Bind(m); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Inputs.Fill(m, &feed.Step{Batch: s.batch}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Inputs.Bind(m))
+	check.OK(t, s.Inputs.Fill(m, &feed.Step{Batch: s.batch}))
 	for name, v := range draws {
 		switch to := s.Inputs.Memory(name).(type) {
 		case []int32:
@@ -81,14 +75,9 @@ func (s localStep) run(parts []Part, draws map[string]any, leaves ...string) (lo
 			t.Fatalf("there is no input %s", name)
 		}
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	for i, n := range outputs {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		if i == 0 {
 			loss = a.F32[0]
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/space"
 )
@@ -135,9 +136,7 @@ func TestLocalDraws(t *testing.T) {
 		losses["token_image"].Build(s.Step)
 		losses["text_swap"].Build(s.Step)
 		m := s.b.compile(s.Inputs.Node("text_swap texts"))
-		if err := s.Inputs.Fill(m, &feed.Step{Batch: s.batch, Counter: counter}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Inputs.Fill(m, &feed.Step{Batch: s.batch, Counter: counter}))
 		for _, name := range []string{"token_image negatives", "text_swap texts", "text_swap images"} {
 			list = append(list, s.Inputs.Memory(name).([]int32))
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestClasses: few classes are named at the matrix, many are thinned, and a table that does not fit is refused.
@@ -37,7 +38,5 @@ func TestClasses(t *testing.T) {
 		t.Errorf("a page of %d bytes", len(text))
 	}
 	table.Right = nil
-	if err := Write(&b, d); err == nil || !strings.Contains(err.Error(), "a table of 3 classes") {
-		t.Error(err)
-	}
+	check.Error(t, Write(&b, d), "a table of 3 classes")
 }

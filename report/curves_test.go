@@ -8,15 +8,12 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func mustRead(t *testing.T, text string) *Curves {
 	t.Helper()
-	c, err := ReadCurves(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return check.Get(ReadCurves(strings.NewReader(text)))(t)
 }
 
 func TestReadCurves(t *testing.T) {
@@ -98,10 +95,7 @@ func FuzzReadCurves(f *testing.F) {
 	f.Add("{\"step\":-1}\n{\"step\":1e300,\"a\":1e999}\n[]\n{\"step\":\"x\"}")
 	f.Fuzz(func(t *testing.T, text string) {
 		defer budgettest.Within(t, len(text))()
-		c, err := ReadCurves(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(ReadCurves(strings.NewReader(text)))(t)
 		for k, p := range c.Values {
 			for i, x := range p {
 				if math.IsNaN(x.Value) || math.IsInf(x.Value, 0) || i > 0 && x.Step <= p[i-1].Step {
@@ -110,9 +104,7 @@ func FuzzReadCurves(f *testing.F) {
 			}
 		}
 		var b strings.Builder
-		if err := Write(&b, Data{Title: text, Curves: c, Batch: 2}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, Write(&b, Data{Title: text, Curves: c, Batch: 2}))
 		checkPage(t, pictures.FindString(b.String()))
 	})
 }

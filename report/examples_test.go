@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // dot is a picture of one colour.
@@ -19,9 +20,7 @@ func dot(t *testing.T, c color.RGBA) []byte {
 		m.SetRGBA(i%16, i/16, c)
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -42,9 +41,7 @@ func TestExamples(t *testing.T) {
 		Right: []Example{{Answer: "two", Right: true, Pictures: []Picture{{PNG: dot(t, blue), Alt: "dots"}}}},
 	}
 	var b bytes.Buffer
-	if err := WriteExamples(&b, x); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteExamples(&b, x))
 	text := b.String()
 	checkPage(t, strings.ReplaceAll(text, `src="data:image/png;base64,`, ""))
 	for _, want := range []string{
@@ -61,9 +58,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%d pictures", n)
 	}
 	b.Reset()
-	if err := WriteExamples(&b, ExamplesPage{Title: "none"}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteExamples(&b, ExamplesPage{Title: "none"}))
 	if strings.Contains(b.String(), "<section") {
 		t.Error("a page of nothing has sections")
 	}

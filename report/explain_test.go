@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestHeatTables: a table has its names, figures and frames, and one of many columns neither figures nor
@@ -54,9 +55,7 @@ func TestBeside(t *testing.T) {
 		t.Errorf("pictures %q", got)
 	}
 	b.Reset()
-	if err := WriteExplanation(&b, Explanation{Title: "a pair"}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteExplanation(&b, Explanation{Title: "a pair"}))
 	for _, page := range []string{"", b.String(), `<meta name="pictures" content="../a.png /b.png c.html sub/d.png ..`} {
 		if got := Beside([]byte(page)); got != nil {
 			t.Errorf("pictures %q of %.60q", got, page)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/median"
 )
 
@@ -49,9 +50,7 @@ func sample(n, c int) Data {
 func render(t *testing.T, d Data) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(&b, d))
 	return b.String()
 }
 
@@ -200,9 +199,7 @@ func TestAblationPage(t *testing.T) {
 		t.Errorf("mean and range: %+v", k)
 	}
 	var b bytes.Buffer
-	if err := WriteAblation(&b, a); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteAblation(&b, a))
 	checkPage(t, b.String())
 	for _, want := range []string{`class="best"`, "band c0", `class="err"`, "\u2605", "</svg>x, also x</li>"} {
 		if !strings.Contains(b.String(), want) {
@@ -214,9 +211,7 @@ func TestAblationPage(t *testing.T) {
 // A section without curves has no legend of lines, and the page says what was logged too seldom to have some.
 func TestAblationPageWithoutCurves(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x"}}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x"}}}))
 	if strings.Contains(b.String(), `class="legend"`) {
 		t.Error("a legend of nothing")
 	}
@@ -245,10 +240,7 @@ func TestTicks(t *testing.T) {
 func TestEvaluations(t *testing.T) {
 	page := func(lines ...string) string {
 		t.Helper()
-		c, err := ReadCurves(strings.NewReader(strings.Join(lines, "\n")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(ReadCurves(strings.NewReader(strings.Join(lines, "\n"))))(t)
 		text := render(t, Data{Title: "x", Curves: c})
 		checkPage(t, text)
 		return text
@@ -341,9 +333,7 @@ func TestAblationEvaluations(t *testing.T) {
 		c.Values["eval/retrieval/"+n] = []Point{{1, 10}, {2, 20}}
 	}
 	var b bytes.Buffer
-	if err := WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x", Seeds: []*Curves{c}}}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, WriteAblation(&b, Ablation{Title: "ab", Runs: []Run{{Name: "x", Seeds: []*Curves{c}}}}))
 	checkPage(t, b.String())
 	for text, want := range map[string]int{">image to text, R@1, pair score<": 1, ">image to text, R@1, re-ranked<": 1, ">retrieval/i2t_r1<": 0, "chance": 0, "<section": 1} {
 		if n := strings.Count(b.String(), text); n != want {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // tickLabels are the labels at the left of a chart with their ends.
@@ -32,10 +34,7 @@ func valueOf(t *testing.T, label string) float64 {
 	if s, ok := strings.CutSuffix(label, "k"); ok {
 		label, scale = s, 1000
 	}
-	v, err := strconv.ParseFloat(label, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := check.Get(strconv.ParseFloat(label, 64))(t)
 	return scale * v
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks/captioning"
@@ -26,29 +28,21 @@ var captionSets = append(slices.Clone(aloneSets), "objective.captioning.weight=1
 
 // TestCaptioningTask trains some steps on captions of scenes and writes those of held-out ones.
 func TestCaptioningTask(t *testing.T) {
-	base := filetest.Read(t, "testdata/keys.toml")
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nand\nsmall\nbig\ntop\nleft\n")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, captionSets))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(t.Context(), cfg, Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 	defer r.Close()
 	for i := range 3 {
-		if _, err := r.session.Step(t.Context(), i); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(r.session.Step(t.Context(), i))(t)
 	}
 	write := func(sets ...string) captioning.Scores {
 		t.Helper()
-		c, err := r.cfg.With(sets...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(r.cfg.With(sets...))(t)
 		s, err := Evaluate(t.Context(), Evaluation{Config: c, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set})
 		if err != nil {
 			t.Fatal(err)
@@ -96,10 +90,7 @@ func TestCaptioningTask(t *testing.T) {
 
 	spoilBias(t, r.pairs.Params())
 	var diverged *eval.NonFiniteError
-	none, err := r.cfg.With("eval.captioning.nearest=0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	none := check.Get(r.cfg.With("eval.captioning.nearest=0"))(t)
 	if _, err := Evaluate(t.Context(), Evaluation{Config: none, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}); !errors.As(err, &diverged) {
 		t.Errorf("a model of NaN writes: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -56,9 +57,7 @@ func TestDataOfRanks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			roots, out := []string{kindsData(t), ""}, filepath.Join(t.TempDir(), "run")
 			roots[1] = filepath.Join(t.TempDir(), "there")
-			if err := os.CopyFS(roots[1], os.DirFS(roots[0])); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.CopyFS(roots[1], os.DirFS(roots[0])))
 			path := filepath.Join(roots[1], c.file)
 			text, err := os.ReadFile(path)
 			if err == nil {

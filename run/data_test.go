@@ -16,7 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/train"
@@ -51,9 +51,7 @@ func newDataRun(t *testing.T) *dataRun {
 	r.write(t, "list.json", list)
 	r.write(t, "val.json", list[:4])
 	r.sets = []string{"data.kind=captions", "data.captions.train_files=list.json", "data.captions.val_files=val.json", "train.batch_size=4", "train.save_every_steps=1", "train.keep_last=0"}
-	if _, err := r.train(t, 2); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.train(t, 2))(t)
 	return r
 }
 
@@ -118,11 +116,8 @@ func TestChangedData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newDataRun(t)
 			r.edit(t, c.list, c.change)
-			before, err := os.ReadFile(filepath.Join(r.out, runlog.DataFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = r.train(t, 3)
+			before := check.Get(os.ReadFile(filepath.Join(r.out, runlog.DataFile)))(t)
+			_, err := r.train(t, 3)
 			var changed *record.ChangedError
 			if !errors.As(err, &changed) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("%v, want %q", err, c.want)
@@ -159,9 +154,7 @@ func TestSameData(t *testing.T) {
 	same("nothing")
 	now := time.Now().Add(-time.Minute)
 	for _, name := range []string{"00.png", "list.json"} {
-		if err := os.Chtimes(filepath.Join(r.root, name), now, now); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chtimes(filepath.Join(r.root, name), now, now))
 	}
 	same("touched")
 	text, err := os.ReadFile(filepath.Join(r.root, "list.json"))
@@ -174,9 +167,7 @@ func TestSameData(t *testing.T) {
 	}
 	same("written otherwise")
 	moved := filepath.Join(t.TempDir(), "there")
-	if err := os.CopyFS(moved, os.DirFS(r.root)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(moved, os.DirFS(r.root)))
 	r.root = moved
 	same("moved")
 }
@@ -189,9 +180,7 @@ func TestSameTable(t *testing.T) {
 		_, err := trainOn(t.Context(), settings(t, out, "data.root="+dir, "data.kind=csv", "data.csv.train_files=table.csv", "data.csv.val_files=good.csv", "data.max_bad_share=0.3", "train.batch_size=4", fmt.Sprint("train.max_steps=", steps)), Options{})
 		return err
 	}
-	if err := train(2); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, train(2))
 	path := filepath.Join(dir, "table.csv")
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -209,39 +198,28 @@ func TestSameTable(t *testing.T) {
 // swap changes a byte of a file in the middle, and sets its time back.
 func swap(t *testing.T, path string, at int) {
 	t.Helper()
-	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := filetest.Read(t, path)
+	st := check.Get(os.Stat(path))(t)
+	text := check.Get(os.ReadFile(path))(t)
 	text[at] ^= 1
-	filetest.Write(t, path, text)
-	if err := os.Chtimes(path, st.ModTime(), st.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, text, 0o666))
+	check.OK(t, os.Chtimes(path, st.ModTime(), st.ModTime()))
 }
 
 // TestChangedPicture: a picture of another content, with its name, its size and its time as they were, is found beside the steps, and ends the
 // run with a checkpoint.
 func TestChangedPicture(t *testing.T) {
 	r := newDataRun(t)
-	was, err := record.Read(r.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	was := check.Get(record.Read(r.out))(t)
 	if c := was.Splits["train"].Contents; c.Files != 9 || c.Sum == (identity.Sum{}) || c.Bytes == 0 {
 		t.Fatalf("%+v", c)
 	}
 	swap(t, filepath.Join(r.root, "04.png"), 50)
-	_, err = r.train(t, 4)
+	_, err := r.train(t, 4)
 	var changed *record.ChangedError
 	if want := "train: 04.png has its "; !errors.As(err, &changed) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("%v, want %q", err, want)
 	}
-	ck, err := checkpoint.Load(r.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := check.Get(checkpoint.Load(r.out))(t)
 	state, err := train.ReadState(ck)
 	ck.Close()
 	if err != nil || state.Step <= 2 {
@@ -263,9 +241,7 @@ func TestChangedPicture(t *testing.T) {
 func TestDataOfEarlierVersions(t *testing.T) {
 	r := newDataRun(t)
 	for _, name := range []string{runlog.DataFile, runlog.SumsFile} {
-		if err := os.Remove(filepath.Join(r.out, name)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(r.out, name)))
 	}
 	r.edit(t, "list.json", func(l []listEntry) []listEntry { slices.Reverse(l); return l })
 	// The checkpoint knows it still.
@@ -291,12 +267,12 @@ func TestDataOfEarlierVersions(t *testing.T) {
 // forget makes a checkpoint one that says nothing of its data.
 func forget(t *testing.T, state string) {
 	t.Helper()
-	text := filetest.Read(t, state)
+	text := check.Get(os.ReadFile(state))(t)
 	less := regexp.MustCompile(`,\s*"samples":\s*"[0-9a-f]{32}",\s*"samples_rule":\s*\d+`).ReplaceAll(text, nil)
 	if len(less) == len(text) {
 		t.Fatalf("%s says nothing of the samples", state)
 	}
-	filetest.Write(t, state, less)
+	check.OK(t, os.WriteFile(state, less, 0o666))
 	checkpointtest.Reseal(t, filepath.Dir(state))
 }
 
@@ -305,19 +281,14 @@ func TestVerifyData(t *testing.T) {
 	r := newDataRun(t)
 	verify := func(sets ...string) string {
 		t.Helper()
-		list, err := record.Verify(t.Context(), r.out, sets, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := check.Get(record.Verify(t.Context(), r.out, sets, nil))(t)
 		return strings.TrimSpace(record.LinesOf(list))
 	}
 	if got := verify(); got != "" {
 		t.Error(got)
 	}
 	moved := filepath.Join(t.TempDir(), "there")
-	if err := os.CopyFS(moved, os.DirFS(r.root)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(moved, os.DirFS(r.root)))
 	swap(t, filepath.Join(moved, "07.png"), 60)
 	if got, want := verify("data.root="+moved), "train: 07.png has its "; !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
@@ -371,9 +342,7 @@ func TestChangedKinds(t *testing.T) {
 					_, err = trainOn(t.Context(), cfg, Options{})
 					return err
 				}
-				if err := train(2); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, train(2))
 				var more []string
 				path := filepath.Join(dir, c.file)
 				if c.file == "" { // of a folder of its own
@@ -457,14 +426,9 @@ func TestOtherSplit(t *testing.T) {
 	said := func() string {
 		t.Helper()
 		var log bytes.Buffer
-		m, err := Open(r.out, OpenOptions{Log: &log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(Open(r.out, OpenOptions{Log: &log}))(t)
 		defer m.Close()
-		if _, err := m.Evaluate(t.Context(), "", "", nil); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(m.Evaluate(t.Context(), "", "", nil))(t)
 		set, err := m.Unranked(t.Context(), "val", nil) // as embed does
 		if err == nil {
 			err = m.Look(t.Context(), "val", set, nil)
@@ -474,9 +438,7 @@ func TestOtherSplit(t *testing.T) {
 		}
 		var seen recorder
 		cfg := settings(t, filepath.Join(t.TempDir(), "tuned"), slices.Concat([]string{"data.root=" + r.root, "init.checkpoint=" + r.out, "train.max_steps=1"}, r.sets)...)
-		if _, err := trainOn(t.Context(), cfg, Options{Reporter: &seen}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(trainOn(t.Context(), cfg, Options{Reporter: &seen}))(t)
 		return log.String() + strings.Join(seen.lines, "\n")
 	}
 	if all := said(); strings.Contains(all, "not the split") {

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/classes"
 	"github.com/geoalign/geoalign/tasks/multimodal"
 	"github.com/geoalign/geoalign/tasks/retrieval"
@@ -63,10 +64,7 @@ func TestClassificationSettings(t *testing.T) {
 // TestKeptByANumberOfAnotherTask: a number of the evaluation of the checkpoint's own task is none of that of another task, and train.keep_best_by
 // names it no more; one that is evaluated beside both stays.
 func TestKeptByANumberOfAnotherTask(t *testing.T) {
-	base, err := config.Load("../configs/quickstart.toml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(config.Load("../configs/quickstart.toml", nil))(t)
 	for _, by := range []string{"eval/retrieval/first/i2t_r1", "eval/sts/stsb/spearman", config.KeepByFirst} {
 		base.Train.KeepBestBy = by
 		for _, task := range FinetuneTasks() {
@@ -85,10 +83,7 @@ func TestKeptByANumberOfAnotherTask(t *testing.T) {
 // TestFinetuneOfATask: a run of a task is fine-tuned for every other one: by its loss alone, and of scenes on scenes.
 func TestFinetuneOfATask(t *testing.T) {
 	for _, from := range []string{"vqa", "entailment", "nlvr", "captioning", "grounding"} {
-		base, err := config.Load("../configs/"+from+".toml", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := check.Get(config.Load("../configs/"+from+".toml", nil))(t)
 		for _, task := range FinetuneTasks() {
 			cfg, err := base.With(settingsOf(task, base)...)
 			if err == nil {
@@ -121,10 +116,7 @@ func TestFinetuneOfATask(t *testing.T) {
 func TestFinetuneOfScenes(t *testing.T) {
 	base := config.Default()
 	for _, task := range FinetuneTasks() {
-		cfg, err := base.With(settingsOf(task, base)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := check.Get(base.With(settingsOf(task, base)...))(t)
 		if slices.ContainsFunc(cfg.Unread(), func(u config.Unread) bool { return u.Path == "data.examples.source" }) {
 			t.Errorf("%s sets data.examples.source, which nothing reads with data.kind %q", task, cfg.Data.Kind)
 		}
@@ -143,10 +135,7 @@ func TestFinetuneOfScenes(t *testing.T) {
 // TestFinetunedAlone: the loss of a task stands alone, whatever losses the checkpoint was trained by, that of another task included.
 func TestFinetunedAlone(t *testing.T) {
 	albef := config.Default()
-	statements, err := albef.With(settingsOf("assignment", albef)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	statements := check.Get(albef.With(settingsOf("assignment", albef)...))(t)
 	for _, x := range []struct {
 		base config.Config
 		set  []string
@@ -158,10 +147,7 @@ func TestFinetunedAlone(t *testing.T) {
 		{albef, []string{"objective.captioning.weight=1", "objective.captioning.tokens=9"}}, // by recurrent units, beside other losses
 		{albef, []string{"objective.hinge.weight=1", "objective.distill_scores.teacher=teacher"}},
 	} {
-		base, err := x.base.With(x.set...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		base := check.Get(x.base.With(x.set...))(t)
 		for _, task := range []string{"entailment", "assignment", "nlvr", "vqa", "captioning"} {
 			cfg, err := base.With(settingsOf(task, base)...)
 			if err == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
 )
@@ -45,10 +46,7 @@ func TestGRULearns(t *testing.T) {
 			if loss := seen.loss; !(loss < 0.5*math.Log(8)) {
 				t.Errorf("the loss is %v, %v without knowledge", loss, math.Log(8))
 			}
-			o, err := Open(dir, OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(Open(dir, OpenOptions{}))(t)
 			defer o.Close()
 			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
 			if err != nil || s.(retrieval.Scores).First != result.Scores.(retrieval.Scores).First {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/tasks/probe"
@@ -318,10 +319,7 @@ func noted(c config.Config) map[string]bool {
 // TestKeys changes every key in every kind of run. A key is refused, or it changes the
 // numbers, or Unread lists it, and then it changes none.
 func TestKeys(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\n")
 	writeSentences(t, dir)
@@ -335,10 +333,7 @@ func TestKeys(t *testing.T) {
 		sets = append([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, sets...)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, err := config.Parse("keys.toml", base, sets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := check.Get(config.Parse("keys.toml", base, sets))(t)
 			with := func(sets ...string) (config.Config, error) {
 				c, err := cfg.With(sets...)
 				if err == nil {
@@ -347,9 +342,7 @@ func TestKeys(t *testing.T) {
 				return c, err
 			}
 			var want []string
-			if err := numbers(t.Context(), cfg, func(text string) bool { want = append(want, text); return true }); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, numbers(t.Context(), cfg, func(text string) bool { want = append(want, text); return true }))
 			without := noted(cfg) // what the run has and does without
 			var idle []string
 			for _, path := range config.Paths() {
@@ -370,10 +363,7 @@ func TestKeys(t *testing.T) {
 					}
 				}
 			}
-			c, err := with(idle...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := check.Get(with(idle...))(t)
 			if equal, err := same(t.Context(), c, want); err != nil || !equal {
 				t.Errorf("something reads one of these, which are said to be read by nothing (%v): %s", err, strings.Join(idle, " "))
 			}
@@ -396,7 +386,7 @@ func writeSentences(t *testing.T, dir string) {
 		scores += fmt.Sprintf("%s,%s,%d\n", a, b, (i*i)%6)
 	}
 	for name, text := range map[string]string{"lines.txt": lines, "triplets.csv": triplets, "pairs.csv": pairs, "scores.csv": scores} {
-		filetest.Write(t, filepath.Join(dir, name), text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 }
 
@@ -413,14 +403,7 @@ func writeFeatures(t *testing.T, path string, n, width int) {
 // writeTensors writes a file of tensors.
 func writeTensors(t *testing.T, path string, list ...safetensors.Tensor) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := safetensors.Write(f, list, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(path))(t)
+	check.OK(t, safetensors.Write(f, list, nil))
+	check.OK(t, f.Close())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -16,10 +17,7 @@ func TestCaptionsHaveTokens(t *testing.T) {
 	for _, x := range []struct{ file, template string }{
 		{"whitespace", tokenizer.TemplateFile}, {"bert", tokenizer.TemplateFile}, {"bert", tokenizer.TemplateALBEF}, {"clip", tokenizer.TemplateFile},
 	} {
-		tok, err := tokenizer.Load(filepath.Join(kinds, x.file), x.template)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := check.Get(tokenizer.Load(filepath.Join(kinds, x.file), x.template))(t)
 		clean := func(s string) string { return data.Clean(data.CleanNone, s, 0) }
 		blank := []string{"", " \t"}
 		if x.file != "clip" { // which has a token for every byte

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"image/png"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/explain"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/tasks"
@@ -26,21 +28,16 @@ import (
 // openTask trains testdata/keys.toml for a step as a run of a task on scenes.
 func openTask(t *testing.T, sets ...string) *Run {
 	t.Helper()
-	base := filetest.Read(t, "testdata/keys.toml")
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	filetest.Write(t, filepath.Join(dir, "vocab.txt"), "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nis\nthere\nred\nblue\ngreen\nsquare\ncircle\nand\non\nthe\nside\ntop\nleft\nright\n")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat([]string{"data.root=" + dir, "data.vocab=vocab.txt"}, aloneSets, sets))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(t.Context(), cfg, Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 	t.Cleanup(func() { r.Close() })
-	if _, err := r.session.Step(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.session.Step(t.Context(), 0))(t)
 	return r
 }
 
@@ -63,10 +60,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 		}
 		s.Heat = multimodal.Heat(Evaluation{Config: r.cfg, Model: r.model}.setup(tasks.Task{Name: task}), s.Predicted, rows)
 		before, _ := json.Marshal(scores.JSON("val", "x"))
-		p, err := s.ExamplesPage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := check.Get(s.ExamplesPage(t.Context()))(t)
 		if after, _ := json.Marshal(scores.JSON("val", "x")); !bytes.Equal(before, after) {
 			t.Errorf("%s: drawing changes the outcome:\n%s\n%s", task, before, after)
 		}
@@ -85,13 +79,8 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 				}
 			}
 			b := batch.New(1, m.Columns()...)
-			if err := rows.Fill(i, b.Row(0)); err != nil {
-				t.Fatal(err)
-			}
-			maps, err := m.HeatMaps(t.Context(), b, s.Predicted[i:i+1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, rows.Fill(i, b.Row(0)))
+			maps := check.Get(m.HeatMaps(t.Context(), b, s.Predicted[i:i+1]))(t)
 			if len(c.Pictures) != 2*pictures || len(maps) != 4*pictures {
 				t.Fatalf("%s: a card has %d pictures, and %d values in their maps", task, len(c.Pictures), len(maps))
 			}
@@ -112,10 +101,7 @@ func TestPagesHaveHeatMaps(t *testing.T) {
 // sameHeat compares a picture with the map of picture k of example i drawn over it, of at most two shades.
 func sameHeat(t *testing.T, s multimodal.Scores, i, k int, values []float32, got pages.Picture) {
 	t.Helper()
-	img, err := s.Samples.Picture(i, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := check.Get(s.Samples.Picture(i, k))(t)
 	over := explain.Map{Rows: 2, Columns: 2}
 	for _, v := range values {
 		over.Values = append(over.Values, float64(v))

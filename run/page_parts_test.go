@@ -1,13 +1,14 @@
 package run
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	pages "github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/sentences"
@@ -25,21 +26,15 @@ func TestPageParts(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	path := filepath.Join(dir, runlog.SentencesFile)
-	if err := writePart(path, pages.Sentences{Step: 7}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, writePart(path, pages.Sentences{Step: 7}))
 	if s, err := readSentences(dir); err != nil || s.Step != 7 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for name, text := range map[string]string{runlog.SentencesFile: "{", runlog.ClassesFile: "[{}]"} {
-		filetest.Write(t, filepath.Join(dir, name), text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	if _, err := readSentences(dir); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove it to draw the page without") {
-		t.Error(err)
-	}
-	if _, err := readClasses(dir); err == nil || !strings.Contains(err.Error(), "a task has no table: remove it") {
-		t.Error(err)
-	}
+	check.Fails(readSentences(dir))(t, path, "remove it to draw the page without")
+	check.Fails(readClasses(dir))(t, "a task has no table: remove it")
 }
 
 // TestKeepByMetric: checkpoints are kept by any number of the evaluations, and a number that there is none of is refused.

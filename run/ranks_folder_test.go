@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/record"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
@@ -99,31 +100,13 @@ func atOnce(n int, f func(g parallel.Group) error) []error {
 // TestRanksWithOtherData: rank 1 has another order, another vocabulary, fewer rows to evaluate on, or other parameters.
 func TestRanksWithOtherData(t *testing.T) {
 	cfg := settings(t, t.TempDir())
-	tok, err := setup.Tokenizer(t.Context(), cfg, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := check.Get(setup.Tokenizer(t.Context(), cfg, nil, nil))(t)
 	less := settings(t, t.TempDir(), "data.vocab_size=70")
-	small, err := setup.Tokenizer(t.Context(), less, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := OpenStream(t.Context(), cfg, tok, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := OpenSplit(t.Context(), cfg, "val", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	few, err := OpenSplit(t.Context(), settings(t, t.TempDir(), "data.scenes.val_samples=10"), "val", nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opened, err := (&Run{cfg: cfg}).openedDataOf(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := check.Get(setup.Tokenizer(t.Context(), less, nil, nil))(t)
+	stream := check.Get(OpenStream(t.Context(), cfg, tok, source.Options{}))(t)
+	set := check.Get(OpenSplit(t.Context(), cfg, "val", nil, nil))(t)
+	few := check.Get(OpenSplit(t.Context(), settings(t, t.TempDir(), "data.scenes.val_samples=10"), "val", nil, nil))(t)
+	opened := check.Get((&Run{cfg: cfg}).openedDataOf(t.Context(), stream))(t)
 	for _, c := range []struct {
 		change func(r *Run, s *data.Stream)
 		want   string
@@ -225,10 +208,7 @@ func TestRollbackOfRanks(t *testing.T) {
 			t.Errorf("rank %d: back to step %d: %v", r, steps[r], err)
 		}
 	}
-	ck, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := check.Get(checkpoint.Load(dir))(t)
 	defer ck.Close()
 	if s, err := train.ReadState(ck); err != nil || s.Ranks != 2 {
 		t.Errorf("%+v: %v", s, err)

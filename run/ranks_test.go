@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -67,17 +68,14 @@ func sameFor(cfg config.Config) func(int, *Options) config.Config {
 // filesOf lists a folder.
 func filesOf(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	check.OK(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		if strings.HasPrefix(name, "events.out.tfevents.") {
 			name = "events"
 		}
 		list = append(list, name)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	slices.Sort(list)
 	return list
 }
@@ -85,11 +83,7 @@ func filesOf(t *testing.T, dir string) (list []string) {
 // logOf reads the log of a run.
 func logOf(t *testing.T, dir string) []runlog.Row {
 	t.Helper()
-	rows, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rows
+	return check.Get(runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile)))(t)
 }
 
 // alikeRows compares logs: within a relative difference, and times not at all.
@@ -139,10 +133,7 @@ func TestTwoRanksOneRun(t *testing.T) {
 		if ranks[0].result.Scores == nil || !slices.Equal(ranks[0].steps, []int{1, 2, 3, 4, 5, 6, 7, 8}[[]int{0, 3, 5}[i]:stage.to]) {
 			t.Errorf("steps %v, scores %v", ranks[0].steps, ranks[0].result.Scores)
 		}
-		ck, err := checkpoint.Load(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ck := check.Get(checkpoint.Load(dir))(t)
 		s, err := train.ReadState(ck)
 		if ck.Close(); err != nil || max(1, s.Ranks) != stage.ranks || s.Step != stage.to {
 			t.Errorf("state %+v: %v", s, err)
@@ -277,10 +268,7 @@ func (placedRank) Threads() int             { return 3 }
 func TestThreads(t *testing.T) {
 	for _, set := range []struct{ threads, want int }{{0, 3}, {2, 2}} {
 		cfg := settings(t, t.TempDir(), fmt.Sprint("compute.threads=", set.threads))
-		e, err := setup.EngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(setup.EngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf))(t)
 		if e.Close(); e.Threads() != set.want {
 			t.Errorf("compute.threads = %d: %d threads, want %d", set.threads, e.Threads(), set.want)
 		}
@@ -292,10 +280,7 @@ func TestDecodersAreCompared(t *testing.T) {
 	for kind, want := range map[string]bool{"captions": true, "scenes": false} {
 		r := &Run{group: paralleltest.Ranks(2)[0], cfg: settings(t, t.TempDir())}
 		r.cfg.Data.Kind = kind
-		facts, err := r.dataOf(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		facts := check.Get(r.dataOf(nil))(t)
 		if slices.Contains(facts, setup.DecoderFact(images.JPEGDecoder())) != want {
 			t.Errorf("%s: %+v", kind, facts)
 		}

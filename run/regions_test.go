@@ -3,6 +3,7 @@ package run
 import (
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
@@ -11,10 +12,7 @@ func TestRegionsOfScenesTrain(t *testing.T) {
 	dir := t.TempDir()
 	sets := []string{"data.kind=regions", "data.regions.source=scenes", "data.clean=none", "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "train.max_steps=2"}
 	want := trained(t, settings(t, dir, sets...), Options{})
-	o, err := Open(dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(Open(dir, OpenOptions{}))(t)
 	defer o.Close()
 	s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
 	if err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {

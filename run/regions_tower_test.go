@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
@@ -36,10 +37,7 @@ func TestRegionTowersLearn(t *testing.T) {
 			if chance := 2 * .2 * float64(cfg.ComparedRows()); cfg.Objective.ITC.Weight == 0 && !(seen.loss < .4*chance) {
 				t.Errorf("the loss is %v, %v without knowledge", seen.loss, chance)
 			}
-			o, err := Open(dir, OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(Open(dir, OpenOptions{}))(t)
 			defer o.Close()
 			if r := o.Config.Data.Regions.Most; o.Config.Model.Image.Regions.In != 24 || r != 4 {
 				t.Errorf("%d regions of %d features are stored", r, o.Config.Model.Image.Regions.In)

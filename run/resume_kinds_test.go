@@ -18,7 +18,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/features"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
@@ -30,7 +30,8 @@ func kindsData(t *testing.T) string {
 	put := func(name string, b []byte) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		filetest.Write(t, path, b)
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		check.OK(t, os.WriteFile(path, b, 0o666))
 	}
 	table, people, triplets, pairs := "filepath,title\n", "filepath,person\n", "sent0,sent1,hard_neg\n", "sentence1,sentence2,label\n"
 	var shards [3]bytes.Buffer
@@ -40,9 +41,7 @@ func kindsData(t *testing.T) string {
 			m.Set(p%20, p/20, color.RGBA{uint8(19 * i), uint8(3 * p), uint8(200 - 13*i), 255})
 		}
 		var b bytes.Buffer
-		if err := png.Encode(&b, m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, png.Encode(&b, m))
 		picture := b.Bytes()
 		if i == 5 {
 			picture = picture[:60]
@@ -62,13 +61,9 @@ func kindsData(t *testing.T) string {
 			if err := w.WriteHeader(&tar.Header{Name: fmt.Sprintf("%02d%s", i, x.end), Mode: 0o600, Size: int64(len(x.body))}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := w.Write(x.body); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(w.Write(x.body))(t)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.Flush())
 	}
 	for k := range shards {
 		put(fmt.Sprintf("%d.tar", k), append(shards[k].Bytes(), make([]byte, 1024)...))
@@ -80,7 +75,7 @@ func kindsData(t *testing.T) string {
 	put("pairs.csv", []byte(pairs))
 	put("vocab.txt", []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nyes\nno\nred\nblue\ngreen\nsquare\ncircle\nsmall\nbig\ntop\nleft\nright\nbottom\ncentre\nwhat\nis\nthere\na\nthe\n"))
 	for name, width := range map[string]int{"image.npy": 6, "text.npy": 4} {
-		if err := features.Write(filepath.Join(dir, name), func(emit func([]float32) error) error {
+		check.OK(t, features.Write(filepath.Join(dir, name), func(emit func([]float32) error) error {
 			for i := range 50 {
 				row := make([]float32, width)
 				for k := range row {
@@ -94,9 +89,7 @@ func kindsData(t *testing.T) string {
 				}
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return dir
 }
@@ -111,10 +104,7 @@ type kindRun struct {
 // kindRuns are runs on every kind of data, of those in the folder of kindsData.
 func kindRuns(t *testing.T) map[string]kindRun {
 	abs := func(path string) string {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path = check.Get(filepath.Abs(path))(t)
 		return path
 	}
 	const scenes, keys = "testdata/scenes.toml", "testdata/keys.toml"
@@ -174,9 +164,7 @@ func (c kindRun) resumesExactly(t *testing.T, dir string, ranks int) {
 		}))
 	}
 	whole := filepath.Join(root, "whole")
-	if err := run(whole, "", "data.workers=1"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, run(whole, "", "data.workers=1"))
 	step := func(out string, n int) string {
 		return filepath.Join(out, runlog.CheckpointsDir, fmt.Sprintf("step-%08d", n))
 	}
@@ -238,10 +226,7 @@ func TestKindsResumeExactlyOnRanks(t *testing.T) {
 // rowsFrom is the log of a run behind a step, without what a clock said.
 func rowsFrom(t *testing.T, out string, from int) map[int]map[string]float64 {
 	t.Helper()
-	list, err := runlog.ReadMetrics(filepath.Join(out, runlog.MetricsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(runlog.ReadMetrics(filepath.Join(out, runlog.MetricsFile)))(t)
 	rows := map[int]map[string]float64{}
 	for _, r := range list {
 		if r.Step > from {
@@ -264,8 +249,8 @@ func TestGrownData(t *testing.T) {
 		t.Errorf("of the same data: %q", got)
 	}
 	path := filepath.Join(dir, "table.csv")
-	text := filetest.Read(t, path)
-	picture := filetest.Read(t, filepath.Join(dir, "03.png"))
+	text := check.Get(os.ReadFile(path))(t)
+	picture := check.Get(os.ReadFile(filepath.Join(dir, "03.png")))(t)
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "new.png"), picture, 0o666), os.WriteFile(path, append(text, "new.png,another\n"...), 0o666)); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -17,10 +18,7 @@ func TestGoneBack(t *testing.T) {
 	step := func(n string) string { return filepath.Join(dir, "checkpoints", "step-0000000"+n) }
 	metric := func() checkpoint.Metric {
 		t.Helper()
-		ck, err := checkpoint.Load(step("4"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ck := check.Get(checkpoint.Load(step("4")))(t)
 		defer ck.Close()
 		return *ck.Metric
 	}
@@ -38,9 +36,7 @@ func TestGoneBack(t *testing.T) {
 	if r.evaluated {
 		t.Error("the scores of the model that it left would be those of the next step 4")
 	}
-	if _, err := r.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.Train(t.Context()))(t)
 	if now := metric(); now != was {
 		t.Errorf("the metric of step 4 became %v, was %v", now, was)
 	}
@@ -60,10 +56,7 @@ func TestNothingToGoBackTo(t *testing.T) {
 	if _, err := r.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "rollback failed") || !strings.Contains(err.Error(), "no checkpoint") {
 		t.Fatalf("the run ended with %v", err)
 	}
-	ck, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ck := check.Get(checkpoint.Load(dir))(t)
 	defer ck.Close()
 	if ck.Step < 1 {
 		t.Errorf("saved at step %d", ck.Step)

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/data/regions"
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/convert"
@@ -35,15 +36,9 @@ func TestEmbedWithoutUnreadablePictures(t *testing.T) {
 	root, dir := t.TempDir(), t.TempDir()
 	trained(t, settings(t, dir, "data.kind=captions", "data.root="+root, "train.batch_size=6", "train.max_steps=1", "data.max_bad_share=0.25",
 		"data.captions.train_files="+pictured(t, root, "train", 12, nil, nil, false), "data.captions.val_files="+pictured(t, root, "val", 13, []int{4, 11}, []int{7}, false)), run.Options{})
-	m, err := run.Open(dir, run.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 	defer m.Close()
-	done, err := embed.Split(t.Context(), m, "val", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	done := check.Get(embed.Split(t.Context(), m, "val", "", nil))(t)
 	if done.Images != 10 || done.Texts != 20 || done.LeftOut != 3 || done.Account.Unused() != 3 || !strings.Contains(done.Account.String(), "13 images: 10 used; left out: ") {
 		t.Errorf("%+v, %s", done, done.Account)
 	}
@@ -65,38 +60,22 @@ func TestWriteRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	done, err := embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := regions.Load(regions.Config{
+	done := check.Get(embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: out}))(t)
+	set := check.Get(regions.Load(regions.Config{
 		Features: filepath.Join(out, "dev_ims.npy"), Boxes: filepath.Join(out, "dev_boxes.npy"), Captions: filepath.Join(out, "dev_caps.txt"), IDs: filepath.Join(out, "dev_ids.txt"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	defer set.Close()
-	split, err := o.Split(t.Context(), "val", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	split := check.Get(o.Split(t.Context(), "val", nil))(t)
 	if set.Len() != split.Len() || done.Images != set.Len() {
 		t.Fatalf("%d images of %d", set.Len(), split.Len())
 	}
 	image := o.Model.Image()
 	b := batch.New(1, image.Columns()...)
 	last := set.Len() - 1
-	if err := split.Images().Fill(last, b.Row(0)); err != nil {
-		t.Fatal(err)
-	}
-	states, _, err := image.Encode(t.Context(), b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, split.Images().Fill(last, b.Row(0)))
+	states, _ := check.Get2(image.Encode(t.Context(), b))(t)
 	row := batch.New(1, set.ImageColumns()...).Row(0)
-	if err := set.FillImage(last, row); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, set.FillImage(last, row))
 	patches := states[len(states)-done.Regions*done.Width:]
 	for k, v := range row.Floats(batch.Regions) {
 		if !(math.Abs(float64(v-patches[k])) <= 1e-5) {
@@ -108,9 +87,7 @@ func TestWriteRegions(t *testing.T) {
 	}
 
 	vit := weightstest.Stored(t, "vit")
-	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(vit, "vocab.txt")))
 	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "model.image.size=16", "init.image.path=" + vit}
 	write := func(sets []string) error {
 		_, err := embed.WriteRegionsOf(t.Context(), settings(t, dir, sets...), embed.RegionOptions{Split: "val", Grid: 2, Out: out}, nil)
@@ -119,20 +96,13 @@ func TestWriteRegions(t *testing.T) {
 	if err = write(sets); err == nil || !strings.Contains(err.Error(), "model.image.width: must be 8") {
 		t.Fatal(err)
 	}
-	if err = write(append(sets, weightstest.Flags(t, err)...)); err != nil {
-		t.Fatal(err)
-	}
-	f, err := regions.OpenFeatures(filepath.Join(out, "dev_ims.npy"), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, write(append(sets, weightstest.Flags(t, err)...)))
+	f := check.Get(regions.OpenFeatures(filepath.Join(out, "dev_ims.npy"), "", ""))(t)
 	defer f.Close()
 	if f.Most() != 4 || f.Width() != 8 || f.Len() != set.Len() {
 		t.Errorf("%d images of %d regions with %d features", f.Len(), f.Most(), f.Width())
 	}
-	if err := write(sets[:len(sets)-1]); err == nil || !strings.Contains(err.Error(), "init.image.path: must name") {
-		t.Error(err)
-	}
+	check.Error(t, write(sets[:len(sets)-1]), "init.image.path: must name")
 }
 
 // TestRegionsOfResNet: the grid of a residual network is that of the places of its last layer, whatever model.image.patch says.
@@ -141,10 +111,7 @@ func TestRegionsOfResNet(t *testing.T) {
 	trained(t, settings(t, dir, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "momentum.enabled=false", "queue.size=0", "objective.itc.weight=0",
 		"objective.itc.in_batch_weight=1", "objective.distill.alpha=0", "model.image.style=resnet", "model.image.size=24", "model.image.patch=12", "model.image.resnet.depth=18", "model.image.resnet.width=2",
 		"model.image.resnet.small_stem=true", "train.max_steps=1"), run.Options{})
-	o, err := run.Open(dir, run.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 	defer o.Close()
 	done, err := embed.WriteRegions(t.Context(), o, embed.RegionOptions{Split: "val", Out: filepath.Join(dir, "regions")})
 	if err != nil || done.Regions != 9 { // 24 pixels, of which 8 are a place
@@ -184,12 +151,8 @@ func TestRegionSizes(t *testing.T) {
 	refused("embed of files", err, "model.image.style")
 	o.Close()
 
-	if err := os.RemoveAll(files); err != nil {
-		t.Fatal(err)
-	}
-	if o, err = run.Open(dir, run.OpenOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(files))
+	o = check.Get(run.Open(dir, run.OpenOptions{}))(t)
 	if err := o.Load(); err != nil {
 		t.Error(err)
 	}
@@ -212,10 +175,7 @@ func TestBatchNormsResume(t *testing.T) {
 		"momentum.enabled=true", "queue.size=32", "objective.itc.weight=1", "train.accumulate_steps=2", "train.eval_every_steps=0", "train.save_every_steps=2", "train.keep_last=3", "schedule.kind=constant",
 		"optimizer.lr=0.004"}, host...)
 	of := func(dir string) (files []string) {
-		c, err := checkpoint.Open(filepath.Join(dir, "checkpoints", "step-00000004"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(checkpoint.Open(filepath.Join(dir, "checkpoints", "step-00000004")))(t)
 		defer c.Close()
 		for _, group := range []string{"model", training.MomentumGroup} {
 			b, err := os.ReadFile(filepath.Join(c.Path, group+".safetensors"))
@@ -234,21 +194,12 @@ func TestBatchNormsResume(t *testing.T) {
 		t.Error("a run in pieces differs from a whole one")
 	}
 	mean := filepath.Join(t.TempDir(), "mean")
-	if _, err := convert.Average(whole, convert.AverageOptions{Last: 2, Out: mean}); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(convert.Average(whole, convert.AverageOptions{Last: 2, Out: mean}))(t)
 	name := "image/bn/running_mean"
 	read := func(dir string) []float32 {
-		f, err := safetensors.Open(filepath.Join(dir, "model.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(safetensors.Open(filepath.Join(dir, "model.safetensors")))(t)
 		defer f.Close()
-		x, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
+		return check.Get(f.Float32(name))(t)
 	}
 	a, b := read(filepath.Join(whole, "checkpoints", "step-00000002")), read(filepath.Join(whole, "checkpoints", "step-00000004"))
 	for i, got := range read(filepath.Join(mean, "checkpoints", "step-00000004")) {
@@ -262,10 +213,7 @@ func TestBatchNormsResume(t *testing.T) {
 func TestEmbedConverts(t *testing.T) {
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
 	trained(t, parquetPairs(t, dir, filepath.Join(t.TempDir(), "cache")), run.Options{})
-	o, err := run.Open(dir, run.OpenOptions{Set: []string{"data.cache_dir=" + other}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(run.Open(dir, run.OpenOptions{Set: []string{"data.cache_dir=" + other}}))(t)
 	defer o.Close()
 	var phases []string
 	in, out := embed.Inputs{Rows: "../data/features/testdata/double.parquet", Side: gallery.Text}, filepath.Join(dir, "gallery")
@@ -282,14 +230,9 @@ func TestEmbedConverts(t *testing.T) {
 func TestEmbedTrained(t *testing.T) {
 	dir := t.TempDir()
 	trained(t, settings(t, dir), run.Options{})
-	o, err := run.Open(dir, run.OpenOptions{Set: []string{"eval.max_images=12"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(run.Open(dir, run.OpenOptions{Set: []string{"eval.max_images=12"}}))(t)
 	defer o.Close()
-	if err := o.Load(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, o.Load())
 	m := o.Model
 	if done, err := embed.Split(t.Context(), o, "test", filepath.Join(dir, "features"), nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
 		t.Errorf("%+v, error %v", done, err)

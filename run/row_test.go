@@ -2,11 +2,12 @@ package run
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -49,7 +50,7 @@ func TestMissingRow(t *testing.T) {
 		{what: "the last step", step: 9, rows: before, keep: 8, written: true},
 		{what: "a log that cannot be read", step: 4, rows: "nonsense\n" + before, keep: 4},
 	} {
-		filetest.Write(t, filepath.Join(dir, runlog.MetricsFile), c.rows)
+		check.OK(t, os.WriteFile(filepath.Join(dir, runlog.MetricsFile), []byte(c.rows), 0o666))
 		r := &Run{dir: dir, session: spanned{steps: 9}, cfg: config.Config{Train: config.Train{LogEverySteps: 2}},
 			state: train.State{Step: c.step, Values: map[string]float64{"loss": 2}}}
 		if c.skipped {

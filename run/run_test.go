@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/migration"
@@ -26,11 +27,7 @@ import (
 // settings is the configuration of testdata into a folder.
 func settings(t *testing.T, dir string, sets ...string) config.Config {
 	t.Helper()
-	cfg, err := config.Load("testdata/scenes.toml", append([]string{"run.out=" + dir}, sets...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return check.Get(config.Load("testdata/scenes.toml", append([]string{"run.out=" + dir}, sets...)))(t)
 }
 
 // recorder keeps what a run tells it.
@@ -69,20 +66,10 @@ func (r *recorder) PhasesDone() { r.ended++ }
 // trained trains a run to its end.
 func trained(t *testing.T, cfg config.Config, o Options) Result {
 	t.Helper()
-	r, err := New(t.Context(), cfg, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := r.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "called before") {
-		t.Errorf("Train again: %v", err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), cfg, o))(t)
+	result := check.Get(r.Train(t.Context()))(t)
+	check.Fails(r.Train(t.Context()))(t, "called before")
+	check.OK(t, r.Close())
 	return result
 }
 
@@ -130,20 +117,15 @@ func TestInterrupted(t *testing.T) {
 	whole := trained(t, settings(t, t.TempDir()), Options{})
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := New(t.Context(), settings(t, dir), Options{Reporter: &recorder{after: func(step int) {
+	r := check.Get(New(t.Context(), settings(t, dir), Options{Reporter: &recorder{after: func(step int) {
 		if step == 3 {
 			cancel()
 		}
-	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}}))(t)
 	if _, err := r.Train(ctx); !errors.Is(err, train.ErrInterrupted) {
 		t.Fatalf("error %v", err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Close())
 	var seen recorder
 	rest := trained(t, settings(t, dir), Options{Reporter: &seen})
 	if seen.begin[0] != 4 && seen.begin[0] != 3 {
@@ -158,22 +140,13 @@ func TestInterrupted(t *testing.T) {
 // cannot be opened holds nothing.
 func TestFolderIsFreed(t *testing.T) {
 	dir := t.TempDir()
-	r, err := New(t.Context(), settings(t, dir), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := New(t.Context(), settings(t, dir), Options{}); err == nil || !strings.Contains(err.Error(), "another process writes to "+dir) {
-		t.Errorf("error %v", err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), settings(t, dir), Options{}))(t)
+	check.Fails(New(t.Context(), settings(t, dir), Options{}))(t, "another process writes to "+dir)
+	check.OK(t, r.Close())
 	if err := r.Close(); err != nil { // a second time does nothing
 		t.Fatal(err)
 	}
-	if _, err := New(t.Context(), settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}); err == nil || !strings.Contains(err.Error(), "init.checkpoint") {
-		t.Errorf("error %v", err)
-	}
+	check.Fails(New(t.Context(), settings(t, dir, "init.checkpoint="+t.TempDir()), Options{}))(t, "init.checkpoint")
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
 }
 
@@ -208,10 +181,7 @@ func TestRefused(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	p, err := DryRun(t.Context(), settings(t, dir), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(DryRun(t.Context(), settings(t, dir), Options{}))(t)
 	if p.Steps != 8 || p.StepsAnEpoch != 8 || p.Samples != 8 || p.Parameters == 0 || p.Trainable != p.Parameters || p.StepSeconds <= 0 || p.Graphs || p.QueueMB != 0 {
 		t.Errorf("plan %+v", p)
 	}
@@ -224,10 +194,7 @@ func TestTrained(t *testing.T) {
 	dir := t.TempDir()
 	want := trained(t, settings(t, dir), Options{})
 	var log bytes.Buffer
-	o, err := Open(dir, OpenOptions{Set: []string{"eval.max_images=12"}, Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(Open(dir, OpenOptions{Set: []string{"eval.max_images=12"}, Log: &log}))(t)
 	if o.Folder() != dir || o.Model != nil || o.Config.Train.BatchSize != 8 || o.Config.Eval.MaxImages != 12 {
 		t.Errorf("opened %+v", o)
 	}
@@ -241,9 +208,7 @@ func TestTrained(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
-	if o, err = Open(dir, OpenOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	o = check.Get(Open(dir, OpenOptions{}))(t)
 	defer o.Close()
 	if s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil); err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
 		t.Errorf("%v, error %v, want %v", s, err, want.Scores)
@@ -327,16 +292,11 @@ func TestFitInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := New(ctx, cfg, Options{Reporter: &stopping{cancel: cancel}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(ctx, cfg, Options{Reporter: &stopping{cancel: cancel}}))(t)
 	if _, err := r.Train(ctx); !errors.Is(err, train.ErrInterrupted) {
 		t.Errorf("%v, want %v", err, train.ErrInterrupted)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, r.Close())
 	if _, err := checkpoint.Load(filepath.Join(dir, "run")); !errors.Is(err, checkpoint.ErrNone) {
 		t.Errorf("%v, want no checkpoint", err)
 	}
@@ -360,10 +320,7 @@ func TestFilesAreGivenBack(t *testing.T) {
 				list = append(list, "map "+line[i:])
 			}
 		}
-		links, err := filepath.Glob("/proc/self/fd/*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		links := check.Get(filepath.Glob("/proc/self/fd/*"))(t)
 		for _, l := range links {
 			if name, err := os.Readlink(l); err == nil && strings.HasPrefix(name, dir) {
 				list = append(list, "file "+name)

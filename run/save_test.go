@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -17,14 +18,10 @@ func TestAFailingRunKeepsOlderCheckpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := r.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.Train(t.Context()))(t)
 	save := func(e *train.Event, want ...int) {
 		t.Helper()
-		if err := r.save(e); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.save(e))
 		list, err := checkpoint.List(r.store.Dir())
 		var steps []int
 		for _, x := range list {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks/sentencepairs"
@@ -20,10 +21,7 @@ import (
 
 // TestFilesAreReadOnce: what a run opened before it began is not read again by its evaluations.
 func TestFilesAreReadOnce(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	for _, c := range []struct {
 		task, run, file string
 		sets            []string
@@ -38,18 +36,10 @@ func TestFilesAreReadOnce(t *testing.T) {
 			writeTensors(t, filepath.Join(dir, "utterances.safetensors"), safetensors.Tensor{Name: "labels", Shape: []int{4, 1}, Data: []float32{-1, 0, 1, 2}},
 				safetensors.Tensor{Name: "audio", Shape: []int{4, 1}, Data: []float32{1, 2, 2, 4}})
 			sets := append(append([]string{"data.root=" + dir}, keysRuns(dir)[c.run]...), c.sets...)
-			cfg, err := config.Parse("keys.toml", base, sets)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := openRun(t.Context(), cfg, Options{}, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := check.Get(config.Parse("keys.toml", base, sets))(t)
+			r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 			defer r.Close()
-			if err := os.Remove(filepath.Join(dir, c.file)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Remove(filepath.Join(dir, c.file)))
 			e := Evaluation{Task: c.task, Config: r.cfg, Engine: r.engine, Model: r.model, Tokenizer: r.tok, Set: r.set}
 			if _, err := Evaluate(t.Context(), e); err != nil {
 				t.Error(err)
@@ -65,10 +55,7 @@ func TestFilesAreReadOnce(t *testing.T) {
 // TestBesideExamples: tasks that read a split of images are refused before a run over the examples of a downstream task begins, which have none;
 // images of a folder of their own are classified beside it.
 func TestBesideExamples(t *testing.T) {
-	base, err := os.ReadFile("testdata/keys.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	photos := t.TempDir()
 	for _, class := range []string{"a", "b"} {
 		f, err := create(filepath.Join(photos, class, "x.png"))

@@ -18,7 +18,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/run/console"
@@ -144,7 +144,7 @@ func TestOwnClasses(t *testing.T) {
 		}
 	}
 	put := func(name, text string) {
-		filetest.Write(t, filepath.Join(dir, name), text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	put("train.jsonl", strings.Repeat(`{"id": "1", "img": "red.png", "text": "a red one", "label": "kind"}
 {"id": "2", "img": "blue.png", "text": "a blue one", "label": "hateful"}
@@ -152,21 +152,16 @@ func TestOwnClasses(t *testing.T) {
 	put("val.jsonl", `{"id": "7", "img": "red.png", "text": "a red one", "label": "kind"}
 {"id": "8", "img": "red.png", "text": "a red one", "label": "kind"}
 `)
-	base := filetest.Read(t, "testdata/keys.toml")
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	out := filepath.Join(dir, "run")
 	cfg, err := config.Parse("keys.toml", base, slices.Concat(aloneSets, []string{"data.root=" + dir, "objective.multimodal.weight=1", "data.kind=multimodal",
 		`data.examples.train_files=["train.jsonl"]`, `data.examples.val_files=["val.jsonl"]`, "run.out=" + out, "train.max_steps=2", "train.save_every_steps=2"}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), cfg, Options{}))(t)
 	result, err := r.Train(t.Context())
-	if err := errors.Join(err, r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(err, r.Close()))
 	check := func(s Scores) {
 		t.Helper()
 		x, ok := s.(multimodal.Scores)

@@ -3,13 +3,14 @@ package run
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/tokenizer"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/tasks/vqa"
@@ -19,11 +20,7 @@ import (
 // kindFolder is a folder with a small tokenizer of a kind.
 func kindFolder(t *testing.T, name string) string {
 	t.Helper()
-	path, err := filepath.Abs("../data/tokenizer/testdata/kinds/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return check.Get(filepath.Abs("../data/tokenizer/testdata/kinds/" + name))(t)
 }
 
 // withTokenizer are the settings of a tokenizer as its files say.
@@ -44,10 +41,7 @@ func TestTokenizersTrain(t *testing.T) {
 		t.Run(c.path, func(t *testing.T) {
 			dir := t.TempDir()
 			want := trained(t, settings(t, dir, withTokenizer(kindFolder(t, c.path), c.sets...)...), Options{})
-			o, err := Open(dir, OpenOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(Open(dir, OpenOptions{}))(t)
 			defer o.Close()
 			s, err := o.Evaluate(t.Context(), retrieval.Name, "val", nil)
 			if err != nil || s.(retrieval.Scores).First != want.Scores.(retrieval.Scores).First {
@@ -57,10 +51,7 @@ func TestTokenizersTrain(t *testing.T) {
 			if err != nil || !o.Tokenizer.Equal(own) {
 				t.Errorf("the checkpoint has another tokenizer (%v)", err)
 			}
-			i, err := Inspect(dir, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := check.Get(Inspect(dir, ""))(t)
 			if i.Tokenizer == nil || *i.Tokenizer != (TokenizerInfo{c.kind, tokenizer.TemplateFile, own.Size(), c.pad}) {
 				t.Errorf("inspected %v", i.Tokenizer)
 			}
@@ -90,20 +81,11 @@ func TestTokenizersRefused(t *testing.T) {
 func TestTokenizerFitsTheModel(t *testing.T) {
 	dir := t.TempDir()
 	trained(t, settings(t, dir, "train.max_steps=1"), Options{})
-	o, err := Open(dir, OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(Open(dir, OpenOptions{}))(t)
 	defer o.Close()
-	other := filetest.Read(t, filepath.Join(kindFolder(t, "bert"), "tokenizer.json"))
-	tok, err := tokenizer.Parse(other)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := setup.Engine(o.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := check.Get(os.ReadFile(filepath.Join(kindFolder(t, "bert"), "tokenizer.json")))(t)
+	tok := check.Get(tokenizer.Parse(other))(t)
+	engine := check.Get(setup.Engine(o.Config))(t)
 	defer engine.Close()
 	if _, err := train.OpenModel(o.Config, o.Checkpoint, tok, engine); err == nil || !strings.Contains(err.Error(), "rows: use the tokenizer that the model was trained with") {
 		t.Errorf("%d tokens: %v", tok.Size(), err)
@@ -135,10 +117,7 @@ func TestNewWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		trained(t, cfg, Options{})
-		o, err := Open(out, OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(Open(out, OpenOptions{}))(t)
 		defer o.Close()
 		if s, err := o.Evaluate(t.Context(), vqa.Name, "val", nil); err != nil || s.(vqa.Scores).Questions == 0 {
 			t.Errorf("init.new_words = %d: %v", n, err)
@@ -152,10 +131,7 @@ func TestNewWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(t.Context(), more, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), more, Options{}))(t)
 	defer r.Close()
 	if _, ok := r.tok.ID("colour"); !ok {
 		t.Error("a word is lost in a run from a checkpoint that has it")

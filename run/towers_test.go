@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/weights"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
@@ -22,9 +22,7 @@ var fused = []string{"model.system=albef", "model.text.fusion_layers=1", "object
 // files, twins are copies, and a run that goes on needs no files.
 func TestTowers(t *testing.T) {
 	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
-	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(vit, "vocab.txt")))
 	dir := t.TempDir()
 	sets := append(slices.Clone(fused), "init.image.path="+vit, "init.text.path="+bert, "init.text.layer_decay=0.9")
 	_, err := New(t.Context(), settings(t, dir, sets...), Options{})
@@ -43,16 +41,10 @@ func TestTowers(t *testing.T) {
 	}
 	cfg := settings(t, dir, append(sets, fixed...)...)
 	log := &recorder{}
-	r, err := New(t.Context(), cfg, Options{Reporter: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(New(t.Context(), cfg, Options{Reporter: log}))(t)
 	p := r.pairs.Params()
 	for _, folder := range []string{bert, vit} {
-		m, err := weights.Open(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(weights.Open(folder))(t)
 		defer m.Close()
 		read := 0
 		for _, name := range m.Names() {
@@ -61,9 +53,7 @@ func TestTowers(t *testing.T) {
 				continue
 			}
 			want := make([]float32, q.Len())
-			if err := m.Read(name, q.Shape, want); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Read(name, q.Shape, want))
 			if !slices.Equal(p.Value(q), want) || !slices.Equal(p.MomentumValue(q), want) {
 				t.Errorf("%s or its twin is not that of the file", name)
 			}
@@ -79,29 +69,17 @@ func TestTowers(t *testing.T) {
 			t.Errorf("%q is not told: %s", want, said)
 		}
 	}
-	if _, err := r.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(r.Train(t.Context()))(t)
+	check.OK(t, r.Close())
 	for _, folder := range []string{bert, vit} {
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.RemoveAll(folder))
 	}
 	cfg.Train.MaxSteps = 3
 	if _, err := New(t.Context(), cfg, Options{}); err != nil {
 		t.Errorf("a run that goes on needs its files: %v", err)
 	}
-	tuned, err := FinetuneConfig(dir, "", OpenOptions{Set: []string{"run.out=" + t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err = New(t.Context(), tuned, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tuned := check.Get(FinetuneConfig(dir, "", OpenOptions{Set: []string{"run.out=" + t.TempDir()}}))(t)
+	r = check.Get(New(t.Context(), tuned, Options{}))(t)
 	r.Close()
 }
 
@@ -109,11 +87,8 @@ func TestTowers(t *testing.T) {
 func TestTowersRefused(t *testing.T) {
 	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
 	other := filepath.Join(t.TempDir(), "vocab.txt")
-	text, err := os.ReadFile(filepath.Join(bert, "vocab.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	filetest.Write(t, other, []byte(strings.Replace(string(text), "red\nblue", "blue\nred", 1)))
+	text := check.Get(os.ReadFile(filepath.Join(bert, "vocab.txt")))(t)
+	check.OK(t, os.WriteFile(other, []byte(strings.Replace(string(text), "red\nblue", "blue\nred", 1)), 0o666))
 	fits := append(slices.Clone(fused), "model.image.style=deit", "model.image.patch=4", "model.image.depth=2", "model.image.width=8", "model.image.mlp=16", "model.image.mean=[0.5,0.5,0.5]", "model.image.std=[0.5,0.5,0.5]",
 		"model.image.interpolation=bilinear", "model.text.width=8", "model.text.mlp=16", "data.vocab="+filepath.Join(bert, "vocab.txt"))
 	short := weightstest.Stored(t, "bert")
@@ -124,7 +99,7 @@ func TestTowersRefused(t *testing.T) {
 	}
 	words := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		filetest.Write(t, path, text)
+		check.OK(t, os.WriteFile(path, []byte(text), 0o666))
 		return path
 	}
 	few, many := words("few.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\n"), words("many.txt", string(text)+"one\ntwo\n")
@@ -166,9 +141,7 @@ func TestTowersRefused(t *testing.T) {
 // What tuning adds to a tower of stored weights, and a pool that no file of texts has, start fresh without being asked for.
 func TestTowersTuned(t *testing.T) {
 	bert, vit := weightstest.Stored(t, "bert"), weightstest.Stored(t, "vit")
-	if err := os.Remove(filepath.Join(vit, "vocab.txt")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(vit, "vocab.txt")))
 	sets := append(slices.Clone(fused), "init.image.path="+vit, "init.text.path="+bert, "model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0",
 		"model.text.pool=gpo", "model.lora.rank=2", "model.tuning.adapter_width=2", "model.tuning.prompt_tokens=1", "model.tuning.ssf=true", "model.tuning.metric=dense")
 	_, err := New(t.Context(), settings(t, t.TempDir(), sets...), Options{})

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // pictured writes n pictures with captions and their list, without those of leave, whose files are damaged or, where gone,
@@ -33,40 +33,26 @@ func pictured(t *testing.T, dir, split string, n int, damaged, gone []int, leave
 	for i := range n {
 		name := fmt.Sprintf("%s/%03d.png", split, i)
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		m := image.NewRGBA(image.Rect(0, 0, 20, 20))
 		for k := range 400 {
 			m.Set(k%20, k/20, color.RGBA{uint8(i * 20), uint8(k * i), uint8(k), 255})
 		}
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(png.Encode(f, m), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Create(path))(t)
+		check.OK(t, errors.Join(png.Encode(f, m), f.Close()))
 		if !leave || !bad[i] {
 			list = append(list, entry{name, []string{fmt.Sprintf("picture %c of %d", 'a'+i, i%3), fmt.Sprintf("a %c thing", 'a'+i)}})
 		}
 	}
 	for _, i := range damaged {
-		if err := os.Truncate(filepath.Join(dir, fmt.Sprintf("%s/%03d.png", split, i)), 40); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Truncate(filepath.Join(dir, fmt.Sprintf("%s/%03d.png", split, i)), 40))
 	}
 	for _, i := range gone {
-		if err := os.Remove(filepath.Join(dir, fmt.Sprintf("%s/%03d.png", split, i))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, fmt.Sprintf("%s/%03d.png", split, i))))
 	}
-	b, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(json.Marshal(list))(t)
 	name := split + ".json"
-	filetest.Write(t, filepath.Join(dir, name), b)
+	check.OK(t, os.WriteFile(filepath.Join(dir, name), b, 0o644))
 	return name
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/vqa"
 )
 
@@ -23,10 +23,10 @@ var vqaSets = append(slices.Clone(aloneSets), "objective.vqa.weight=1", "objecti
 
 // TestVQA trains some steps on questions about scenes and answers held-out ones, by candidates and freely.
 func TestVQA(t *testing.T) {
-	base := filetest.Read(t, "testdata/keys.toml")
+	base := check.Get(os.ReadFile("testdata/keys.toml"))(t)
 	dir := t.TempDir()
 	put := func(name, text string) {
-		filetest.Write(t, filepath.Join(dir, name), text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	put("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nyes\nno\nred\nblue\ngreen\nsquare\ncircle\nsmall\nbig\ntop\nleft\nright\nbottom\ncentre\nwhat\n")
 	put("answers.txt", "yes\nno\nred\ntop left\n")
@@ -35,21 +35,13 @@ func TestVQA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRun(t.Context(), cfg, Options{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(openRun(t.Context(), cfg, Options{}, true))(t)
 	defer r.Close()
 	for i := range 3 {
-		if _, err := r.session.Step(t.Context(), i); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(r.session.Step(t.Context(), i))(t)
 	}
 	ask := func(sets ...string) (vqa.Scores, error) {
-		c, err := r.cfg.With(sets...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(r.cfg.With(sets...))(t)
 		s, err := Evaluate(t.Context(), Evaluation{Config: c, Engine: r.engine, Model: r.model, Tokenizer: r.tok})
 		if err != nil {
 			return vqa.Scores{}, err
@@ -85,16 +77,12 @@ func TestVQA(t *testing.T) {
 		t.Errorf("%+v\n%s", s.Values(), s.Table())
 	}
 	page := filepath.Join(dir, "errors.html")
-	if err := DrawScores(t.Context(), page, s, 3, "val", "x"); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, DrawScores(t.Context(), page, s, 3, "val", "x"))
 	html, err := os.ReadFile(page)
 	if err != nil || !bytes.Contains(html, []byte("Questions about pictures on val")) || !bytes.Contains(html, []byte("commonest answer of people")) || bytes.Count(html, []byte("<img")) < 16 || bytes.Count(html, []byte("where the model looks")) != bytes.Count(html, []byte("<img"))/2 {
 		t.Errorf("page of %d bytes (%v)", len(html), err)
 	}
-	if _, err := ask("eval.vqa.candidates=marks.txt"); err == nil || !strings.Contains(err.Error(), "has no answer of at least one word") {
-		t.Errorf("candidates without a word: %v", err)
-	}
+	check.Fails(ask("eval.vqa.candidates=marks.txt"))(t, "has no answer of at least one word")
 	spoilBias(t, r.pairs.Params())
 	for _, way := range []string{"eval.vqa.generate=true", "eval.vqa.candidates=answers.txt"} {
 		var diverged *eval.NonFiniteError

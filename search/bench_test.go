@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
 )
 
@@ -28,25 +29,17 @@ func benchData(b *testing.B) (Pool, []float32) {
 		x := mixture(rand.New(rand.NewPCG(9, 1)), n+200, d, 300, 16, .35)
 		return pool(b, x[:n*d], d), x[n*d:]
 	}
-	m, err := features.OpenMatrix(filepath.Join(folder, "pool.npy"), "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := check.Get(features.OpenMatrix(filepath.Join(folder, "pool.npy"), ""))(b)
 	b.Cleanup(func() { m.Close() })
 	return m, readAll(b, filepath.Join(folder, "queries.npy"))
 }
 
 func readAll(b *testing.B, path string) []float32 {
-	m, err := features.OpenMatrix(path, "")
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := check.Get(features.OpenMatrix(path, ""))(b)
 	defer m.Close()
 	x := make([]float32, m.Rows()*m.Width())
 	for i := range m.Rows() {
-		if err := m.Row(i, x[i*m.Width():(i+1)*m.Width()]); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, m.Row(i, x[i*m.Width():(i+1)*m.Width()]))
 	}
 	return x
 }
@@ -57,10 +50,7 @@ func benchEngine(b *testing.B) *compute.Engine {
 	if os.Getenv("GEOALIGN_THREADS") == "1" {
 		o.Threads = 1
 	}
-	e, err := compute.New(o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(compute.New(o))(b)
 	b.Cleanup(e.Close)
 	b.Logf("%s", e.Describe())
 	return e
@@ -74,9 +64,7 @@ func BenchmarkDataExact(b *testing.B) {
 		b.Run(map[int]string{1: "alone", 64: "batch of 64"}[q], func(b *testing.B) {
 			x := queries[:q*p.Width()]
 			seconds := kerneltest.Best(func() {
-				if _, err := Exact(context.Background(), e, p, x, Options{Metric: Inner, K: 10}); err != nil {
-					b.Fatal(err)
-				}
+				check.Get(Exact(context.Background(), e, p, x, Options{Metric: Inner, K: 10}))(b)
 			})
 			b.ReportMetric(1e3*seconds/float64(q), "ms/query")
 			b.ReportMetric(0, "ns/op")
@@ -92,20 +80,15 @@ func benchIndex(b *testing.B, e *compute.Engine, p Pool) *Index {
 		return x
 	}
 	start := time.Now()
-	x, err := Build(context.Background(), e, p,
+	x := check.Get(Build(context.Background(), e, p,
 		BuildOptions{Metric: Cosine, Progress: func(stage string, done, of int) {
 			if done == of {
 				b.Logf("%-8s done after %.1f s", stage, time.Since(start).Seconds())
 			}
-		}})
-	if err != nil {
-		b.Fatal(err)
-	}
+		}}))(b)
 	b.Logf("built in %.1f s", time.Since(start).Seconds())
 	if os.Getenv(dataVariable) != "" {
-		if err := x.Save(path); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, x.Save(path))
 	}
 	return x
 }
@@ -120,30 +103,20 @@ func BenchmarkDataIndex(b *testing.B) {
 	s := x.Stats()
 	b.Logf("%.0f MB; looks at %d of %d cells for recall %.4f", float64(s.Bytes)/1e6, s.Probes, s.Cells, s.Recall)
 	d := p.Width()
-	exact, err := Exact(ctx, e, p, queries, Options{Metric: Cosine, K: 10})
-	if err != nil {
-		b.Fatal(err)
-	}
+	exact := check.Get(Exact(ctx, e, p, queries, Options{Metric: Cosine, K: 10}))(b)
 	for _, point := range s.Curve {
 		if point.Recall < .8 {
 			continue
 		}
-		got, err := x.find(ctx, e, queries, Options{K: 10}, point.Probes)
-		if err != nil {
-			b.Fatal(err)
-		}
+		got := check.Get(x.find(ctx, e, queries, Options{K: 10}, point.Probes))(b)
 		ones := min(200, len(queries)/d)
 		alone := kerneltest.Best(func() {
 			for i := range ones {
-				if _, err := x.find(ctx, nil, queries[i*d:(i+1)*d], Options{K: 10}, point.Probes); err != nil {
-					b.Fatal(err)
-				}
+				check.Get(x.find(ctx, nil, queries[i*d:(i+1)*d], Options{K: 10}, point.Probes))(b)
 			}
 		})
 		batch := kerneltest.Best(func() {
-			if _, err := x.find(ctx, e, queries, Options{K: 10}, point.Probes); err != nil {
-				b.Fatal(err)
-			}
+			check.Get(x.find(ctx, e, queries, Options{K: 10}, point.Probes))(b)
 		})
 		found := 0
 		for i, v := range got.Scores {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestExactIsTheOracle compares rows and scores with sorting all rows, over random shapes.
@@ -68,11 +70,8 @@ func TestExactTies(t *testing.T) {
 	for _, m := range []Metric{Cosine, L2} {
 		for _, queries := range [][]float32{row, slices.Repeat(row, 70)} {
 			for threads := 1; threads <= 3; threads++ {
-				got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
-					Options{Metric: m, K: k})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+					Options{Metric: m, K: k}))(t)
 				for q := range len(queries) / d {
 					if rows, _ := got.Of(q); !slices.Equal(rows, want) {
 						t.Fatalf("%s, %d threads: rows %v, want %v", m, threads, rows, want)
@@ -91,11 +90,8 @@ func TestExactThreads(t *testing.T) {
 	for _, m := range metrics {
 		var want *Hits
 		for _, threads := range []int{1, 2, 5} {
-			got, err := Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
-				Options{Metric: m, K: k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(Exact(context.Background(), engine(t, threads), pool(t, x, d), queries,
+				Options{Metric: m, K: k}))(t)
 			if want == nil {
 				want = got
 			}
@@ -125,10 +121,7 @@ func TestExactFarFromOrigin(t *testing.T) {
 		x[i] += 1000
 	}
 	queries := slices.Clone(x[:20*d])
-	got, err := Exact(context.Background(), engine(t, 2), pool(t, x, d), queries, Options{Metric: L2, K: k})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(Exact(context.Background(), engine(t, 2), pool(t, x, d), queries, Options{Metric: L2, K: k}))(t)
 	for i := range 20 {
 		want, _ := naive(L2, x, d, queries[i*d:(i+1)*d], k, -1)
 		if rows, _ := got.Of(i); !slices.Equal(rows, want) {
@@ -142,10 +135,7 @@ func TestCosineOfShortRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	const n, d, k = 40, 8, 6
 	x, e := normal(r, n, d), engine(t, 2)
-	want, err := Exact(context.Background(), e, pool(t, x, d), x[:5*d], Options{Metric: Cosine, K: k})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(Exact(context.Background(), e, pool(t, x, d), x[:5*d], Options{Metric: Cosine, K: k}))(t)
 	for _, scale := range []float32{1e-18, 1e-25, 1e-30, 1e-40} {
 		short := slices.Clone(x)
 		for i := range short {
@@ -223,9 +213,7 @@ func TestExactErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Memory(good, 4); err == nil || !strings.Contains(err.Error(), "6 numbers are not rows of width 4") {
-		t.Errorf("rows that are not whole: %v", err)
-	}
+	check.Fails(Memory(good, 4))(t, "6 numbers are not rows of width 4")
 	if _, err := Memory(good, 0); err == nil {
 		t.Error("rows of no width")
 	}
@@ -245,20 +233,14 @@ func TestFarRow(t *testing.T) {
 		x, queries := normal(r, n, d), normal(r, q, d)
 		x[at*d+3] = 1e6
 		p := pool(t, x, d)
-		got, err := Exact(context.Background(), e, p, queries, Options{Metric: L2, K: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(Exact(context.Background(), e, p, queries, Options{Metric: L2, K: k}))(t)
 		for i := range q {
 			want, _ := naive(L2, x, d, queries[i*d:(i+1)*d], k, -1)
 			if rows, _ := got.Of(i); !slices.Equal(rows, want) {
 				t.Errorf("row %d is far, query %d: rows %v, want %v", at, i, rows, want)
 			}
 		}
-		index, err := Build(context.Background(), e, p, BuildOptions{Metric: L2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		index := check.Get(Build(context.Background(), e, p, BuildOptions{Metric: L2}))(t)
 		if !(index.Recall() >= DefaultRecall) {
 			t.Errorf("row %d is far: the index has a recall of %.3f", at, index.Recall())
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -23,9 +24,7 @@ func saved(t testing.TB, m Metric, n, d int) (index *Index, path string, x []flo
 	t.Helper()
 	index, x = built(t, m, n, d, BuildOptions{})
 	path = Beside(filepath.Join(t.TempDir(), "image.npy"))
-	if err := index.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, index.Save(path))
 	return index, path, x
 }
 
@@ -49,28 +48,17 @@ func TestFile(t *testing.T) {
 	const n, d, k = 700, 19, 6
 	for _, m := range metrics {
 		index, path, x := saved(t, m, n, d)
-		opened, err := reopened(t, path, pool(t, x, d))
-		if err != nil {
-			t.Fatal(err)
-		}
+		opened := check.Get(reopened(t, path, pool(t, x, d)))(t)
 		if fmt.Sprint(opened.Stats()) != fmt.Sprint(index.Stats()) {
 			t.Errorf("%s: %+v, want %+v", m, opened.Stats(), index.Stats())
 		}
-		want, err := index.Search(context.Background(), nil, x, Options{K: k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := opened.Search(context.Background(), nil, x, Options{K: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(index.Search(context.Background(), nil, x, Options{K: k}))(t)
+		got := check.Get(opened.Search(context.Background(), nil, x, Options{K: k}))(t)
 		if !slices.Equal(got.Rows, want.Rows) || !slices.Equal(got.Scores, want.Scores) {
 			t.Errorf("%s: the opened index has other hits", m)
 		}
 		again := path + ".again"
-		if err := opened.Save(again); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, opened.Save(again))
 		a, errA := os.ReadFile(path)
 		b, errB := os.ReadFile(again)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
@@ -89,17 +77,9 @@ func TestFile(t *testing.T) {
 func TestClosedTwice(t *testing.T) {
 	const n, d = 300, 8
 	_, path, x := saved(t, Cosine, n, d)
-	first, err := reopened(t, path, pool(t, x, d))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	second, err := reopened(t, path, pool(t, x, d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := check.Get(reopened(t, path, pool(t, x, d)))(t)
+	check.OK(t, first.Close())
+	second := check.Get(reopened(t, path, pool(t, x, d)))(t)
 	if err := first.Close(); err != nil {
 		t.Errorf("a second Close: %v", err)
 	}
@@ -140,10 +120,7 @@ func TestStale(t *testing.T) {
 func TestDamagedFile(t *testing.T) {
 	_, path, x := saved(t, L2, 40, 5)
 	p := pool(t, x, 5)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Get(os.ReadFile(path))(t)
 	refused := func(b []byte, what string) {
 		t.Helper()
 		index := &Index{}
@@ -152,9 +129,7 @@ func TestDamagedFile(t *testing.T) {
 			t.Errorf("%s: got %v", what, err)
 		}
 	}
-	if err := openBytes(path, whole, p, &Index{}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, openBytes(path, whole, p, &Index{}))
 	for i := range whole {
 		b := slices.Clone(whole)
 		b[i] ^= 1 << (i % 8)
@@ -170,14 +145,9 @@ func TestDamagedFile(t *testing.T) {
 func rewrite(t testing.TB, x *Index, change func(h map[string]any,
 	tensors []safetensors.Tensor) []safetensors.Tensor) []byte {
 	t.Helper()
-	text, err := json.Marshal(x.header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(x.header))(t)
 	h := map[string]any{}
-	if err := json.Unmarshal(text, &h); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(text, &h))
 	tensors := x.tensors()
 	for i := range tensors { // those of the index stay
 		switch v := tensors[i].Data.(type) {
@@ -188,19 +158,13 @@ func rewrite(t testing.TB, x *Index, change func(h map[string]any,
 		}
 	}
 	tensors = change(h, tensors)
-	if text, err = json.Marshal(h); err != nil {
-		t.Fatal(err)
-	}
+	text = check.Get(json.Marshal(h))(t)
 	var b bytes.Buffer
 	meta := map[string]string{headerKey: string(text), sumKey: safetensors.SumZero}
-	if err := safetensors.Write(&b, tensors, meta); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, tensors, meta))
 	meta[sumKey] = fmt.Sprintf("%08x", crc32.Checksum(b.Bytes(), crc32.MakeTable(crc32.Castagnoli)))
 	b.Reset()
-	if err := safetensors.Write(&b, tensors, meta); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, tensors, meta))
 	return b.Bytes()
 }
 
@@ -303,9 +267,7 @@ func TestHostileValues(t *testing.T) {
 			return tensors
 		})
 		var got Index
-		if err := openBytes("x.search", b, pool(t, x, 5), &got); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, openBytes("x.search", b, pool(t, x, 5), &got))
 		large := slices.Clone(x)
 		for i := range large {
 			large[i] *= 1e17
@@ -324,21 +286,15 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := reopened(t, filepath.Join(dir, "none"), p); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := reopened(t, dir, p); err == nil || !strings.Contains(err.Error(), "is a folder") {
-		t.Errorf("a folder: %v", err)
-	}
+	check.Fails(reopened(t, dir, p))(t, "is a folder")
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(empty, nil, 0o644))
 	if _, err := reopened(t, empty, p); !errors.Is(err, ErrFormat) {
 		t.Errorf("an empty file: %v", err)
 	}
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{2, 1}, Data: []float32{1, 2}}},
-		nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{2, 1}, Data: []float32{1, 2}}},
+		nil))
 	if err := openBytes("x", b.Bytes(), p, &Index{}); !errors.Is(err, ErrFormat) ||
 		!strings.Contains(err.Error(), "without the description of an index") {
 		t.Errorf("other tensors: %v", err)
@@ -349,9 +305,7 @@ func TestOpenErrors(t *testing.T) {
 func TestSaveErrors(t *testing.T) {
 	index, _ := built(t, Cosine, 50, 4, BuildOptions{})
 	dir := t.TempDir()
-	if err := index.Save(dir); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Errorf("over a folder: %v", err)
-	}
+	check.Error(t, index.Save(dir), "is not a regular file")
 	if err := index.Save(filepath.Join(dir, "none", "x")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("into no folder: %v", err)
 	}
@@ -373,9 +327,7 @@ func TestFileThatShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Truncate(path, size); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Truncate(path, size))
 			for _, threads := range []int{0, 2} {
 				if threads == 0 {
 					_, err = index.Search(context.Background(), nil, x[:64*10], Options{K: 5})
@@ -405,10 +357,7 @@ func FuzzParseHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := check.Get(json.Marshal(h))(t)
 		if h2, err := parseHeader(string(again)); err != nil || fmt.Sprint(h) != fmt.Sprint(h2) {
 			t.Errorf("%s is read as %+v, then as %+v: %v", text, h, h2, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
@@ -31,14 +32,9 @@ func TestKnownRows(t *testing.T) {
 	_, x := built(t, Cosine, n, d, BuildOptions{})
 	old := time.Now().Add(-time.Hour).UnixNano()
 	p := &filePool{memory: &memory{x, d}, stamp: identity.Stamp{Size: 1, Modified: old, Changed: old, File: 1}}
-	index, err := Build(t.Context(), engine(t, 2), p, BuildOptions{Metric: Cosine})
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := check.Get(Build(t.Context(), engine(t, 2), p, BuildOptions{Metric: Cosine}))(t)
 	path := filepath.Join(t.TempDir(), "x.search")
-	if err := index.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, index.Save(path))
 	read := func() (int64, error) {
 		p.read.Store(0)
 		x, err := Open(t.Context(), nil, path, p, nil)

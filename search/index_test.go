@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
@@ -26,10 +27,7 @@ func built(t testing.TB, m Metric, n, d int, o BuildOptions) (*Index, []float32)
 	t.Helper()
 	x := mixture(rand.New(rand.NewPCG(2, uint64(n))), n, d, 20, 4, .2)
 	o.Metric = m
-	index, err := Build(context.Background(), engine(t, 2), pool(t, x, d), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := check.Get(Build(context.Background(), engine(t, 2), pool(t, x, d), o))(t)
 	return index, x
 }
 
@@ -42,22 +40,13 @@ func TestIndexRecall(t *testing.T) {
 			x := mixture(rand.New(rand.NewPCG(2, 1)), n+q, d, 20, 4, .2)
 			p, queries := pool(t, x[:n*d], d), x[n*d:]
 			e := engine(t, 2)
-			index, err := Build(context.Background(), e, p, BuildOptions{Metric: m, Recall: want})
-			if err != nil {
-				t.Fatal(err)
-			}
+			index := check.Get(Build(context.Background(), e, p, BuildOptions{Metric: m, Recall: want}))(t)
 			s := index.Stats()
 			if s.Recall < want || s.K != k || s.Queries != sampleQueries || s.Cells != 126 || s.Probes >= s.Cells {
 				t.Errorf("%s: %+v", m, s)
 			}
-			exact, err := Exact(context.Background(), e, p, queries, Options{Metric: m, K: k})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := index.Search(context.Background(), e, queries, Options{K: k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			exact := check.Get(Exact(context.Background(), e, p, queries, Options{Metric: m, K: k}))(t)
+			got := check.Get(index.Search(context.Background(), e, queries, Options{K: k}))(t)
 			found := 0
 			for i, v := range got.Scores {
 				if v >= exact.Scores[i/k*k+k-1] {
@@ -81,11 +70,8 @@ func TestIndexOfAllCellsIsExact(t *testing.T) {
 			index, x := built(t, m, n, d, BuildOptions{})
 			k := 1 + r.IntN(min(n-1, 20))
 			queries, skip := x[:10*d], []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-			want, err := Exact(context.Background(), engine(t, 1), index.pool, queries,
-				Options{Metric: m, K: k, Skip: skip})
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := check.Get(Exact(context.Background(), engine(t, 1), index.pool, queries,
+				Options{Metric: m, K: k, Skip: skip}))(t)
 			got, err := index.find(context.Background(), nil, queries, Options{K: k, Skip: skip}, index.header.Cells)
 			if err != nil {
 				t.Fatal(err)
@@ -108,14 +94,8 @@ func TestIndexThreads(t *testing.T) {
 		var want *Hits
 		for _, threads := range []int{1, 2, 5} {
 			e := engine(t, threads)
-			index, err := Build(context.Background(), e, pool(t, x, d), BuildOptions{Metric: m, Seed: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := index.Search(context.Background(), e, queries, Options{K: k})
-			if err != nil {
-				t.Fatal(err)
-			}
+			index := check.Get(Build(context.Background(), e, pool(t, x, d), BuildOptions{Metric: m, Seed: 3}))(t)
+			got := check.Get(index.Search(context.Background(), e, queries, Options{K: k}))(t)
 			if first == nil {
 				first, want = index, got
 			}
@@ -180,10 +160,7 @@ func TestIndexOfOddPools(t *testing.T) {
 // TestRecallOfASearch: a search may ask for more than the index was built for.
 func TestRecallOfASearch(t *testing.T) {
 	index, x := built(t, Cosine, 3000, 24, BuildOptions{Recall: .5})
-	low, err := index.probes(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	low := check.Get(index.probes(0))(t)
 	high, err := index.probes(.999)
 	if err != nil || high <= low || low != index.Stats().Probes {
 		t.Errorf("looks at %d and %d cells: %v", low, high, err)
@@ -204,18 +181,9 @@ func TestRecallOfFewerRows(t *testing.T) {
 	x := mixture(rand.New(rand.NewPCG(2, 1)), n+q, d, 20, 4, .2)
 	p, queries := pool(t, x[:n*d], d), x[n*d:]
 	e := engine(t, 2)
-	index, err := Build(context.Background(), e, p, BuildOptions{Metric: Cosine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact, err := Exact(context.Background(), e, p, queries, Options{Metric: Cosine, K: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := index.Search(context.Background(), e, queries, Options{K: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := check.Get(Build(context.Background(), e, p, BuildOptions{Metric: Cosine}))(t)
+	exact := check.Get(Exact(context.Background(), e, p, queries, Options{Metric: Cosine, K: 1}))(t)
+	got := check.Get(index.Search(context.Background(), e, queries, Options{K: 1}))(t)
 	found := 0
 	for i, v := range got.Scores {
 		if v >= exact.Scores[i] {
@@ -307,23 +275,14 @@ func TestScoresAreThoseOfScoring(t *testing.T) {
 		if m == Cosine { // which scoring takes of unit rows
 			p := points{metric: Cosine}
 			for i := range n {
-				if _, err := p.place(ofPool, i, a[i*d:(i+1)*d]); err != nil {
-					t.Fatal(err)
-				}
+				check.Get(p.place(ofPool, i, a[i*d:(i+1)*d]))(t)
 			}
-			if _, err := p.place(ofQueries, 0, b); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(p.place(ofQueries, 0, b))(t)
 		}
 		want := make([]float32, n)
 		s := scoring.Score{Space: space.Space{Dim: d, Euclid: m != Cosine}, Terms: []scoring.Term{{Kind: scoring.Kind(m), Weight: 1}}}
-		if err := s.Rows(e, b, 1, a, n, want); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Exact(context.Background(), e, pool(t, x, d), q, Options{Metric: m, K: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Rows(e, b, 1, a, n, want))
+		got := check.Get(Exact(context.Background(), e, pool(t, x, d), q, Options{Metric: m, K: n}))(t)
 		for i, row := range got.Rows {
 			if !(math.Abs(float64(got.Scores[i]-want[row])) <= 1e-5) {
 				t.Errorf("%s: row %d has score %v, %v in scoring", m, row, got.Scores[i], want[row])

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var metrics = []Metric{Cosine, Inner, L2}
@@ -17,9 +18,7 @@ func engine(t testing.TB, threads int) *compute.Engine {
 	t.Helper()
 	e, err := compute.New(compute.Options{Backend: "builtin", Threads: threads})
 	if err != nil {
-		if e, err = compute.New(compute.Options{Backend: "plain", Threads: threads}); err != nil {
-			t.Fatal(err)
-		}
+		e = check.Get(compute.New(compute.Options{Backend: "plain", Threads: threads}))(t)
 	}
 	t.Cleanup(e.Close)
 	return e
@@ -27,11 +26,7 @@ func engine(t testing.TB, threads int) *compute.Engine {
 
 func pool(t testing.TB, x []float32, width int) Pool {
 	t.Helper()
-	p, err := Memory(x, width)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return check.Get(Memory(x, width))(t)
 }
 
 // normal returns n rows of d normal numbers.

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -24,29 +25,16 @@ func TestPools(t *testing.T) {
 	x := normal(rand.New(rand.NewPCG(3, 1)), n, d)
 	file := func(x []float32) Pool {
 		path := filepath.Join(t.TempDir(), "image.safetensors")
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}},
-			nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		m, err := features.OpenMatrix(path, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Create(path))(t)
+		check.OK(t, safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}},
+			nil))
+		check.OK(t, f.Close())
+		m := check.Get(features.OpenMatrix(path, ""))(t)
 		t.Cleanup(func() { m.Close() })
 		return m
 	}
 	e := engine(t, 2)
-	want, err := Exact(context.Background(), e, pool(t, x, d), x, Options{Metric: Cosine, K: k})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(Exact(context.Background(), e, pool(t, x, d), x, Options{Metric: Cosine, K: k}))(t)
 	bad := slices.Clone(x)
 	bad[d*317+2] /= 0 * bad[0]
 	for name, of := range map[string]func([]float32) Pool{

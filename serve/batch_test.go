@@ -18,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // together sends requests that wait while another one is encoded, so that they are one batch, and returns their answers.
@@ -47,14 +48,9 @@ func (s *server) started() []int {
 // TestQueriesOfSeveralKindsTogether: queries that wait together get what each of them asks for, whatever the others do.
 func TestQueriesOfSeveralKindsTogether(t *testing.T) {
 	dir := makeGallery(t, 60)
-	m, err := gallery.ReadManifest(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(gallery.ReadManifest(dir))(t)
 	m.Space = "euclid" // rows are compared with rows in another way than with texts
-	if err := m.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Write(dir))
 	s := newServer(t, dir, Options{})
 	cases := []struct {
 		body  string
@@ -115,25 +111,17 @@ func TestExactQueriesBesideOthers(t *testing.T) {
 		x[i] = float32(r.NormFloat64())
 	}
 	path := filepath.Join(t.TempDir(), "x.npy")
-	if err := features.WriteArray(path, []int{16}, func(emit func([]float32) error) error {
+	check.OK(t, features.WriteArray(path, []int{16}, func(emit func([]float32) error) error {
 		for row := range slices.Chunk(x, 16) {
 			if err := emit(row); err != nil {
 				return err
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	src, err := Open(t.Context(), path, OpenOptions{Index: gallery.IndexOptions{From: 2, Recall: 0.3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	src := check.Get(Open(t.Context(), path, OpenOptions{Index: gallery.IndexOptions{From: 2, Recall: 0.3}}))(t)
 	defer src.Close()
-	on, err := newSnapshot(src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := check.Get(newSnapshot(src))(t)
 	ask := func(exact ...bool) (rows [][]int32) {
 		var queries []*query
 		for _, e := range exact {
@@ -164,10 +152,7 @@ func TestRecallSaysOfHowMany(t *testing.T) {
 	open := func(ctx context.Context) (*Source, error) {
 		return Open(ctx, path, OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2}})
 	}
-	s, err := New(t.Context(), Options{Open: open})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(New(t.Context(), Options{Open: open}))(t)
 	defer s.Close()
 	for path, body := range map[string]string{"/v1/info": "", "/v1/search": `{"vector": [1, 2, 3, 4]}`} {
 		method := http.MethodPost
@@ -231,9 +216,7 @@ func TestMilliseconds(t *testing.T) {
 	time.Sleep(30 * time.Millisecond)
 	close(s.f.block)
 	var a searchReply
-	if err := json.Unmarshal([]byte(<-text), &a); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(<-text), &a))
 	if took := 1e3 * time.Since(start).Seconds(); !(a.Millis >= 30 && a.Millis <= took+0.01) {
 		t.Errorf("%v of %v milliseconds", a.Millis, took)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -117,9 +118,7 @@ func picture(t testing.TB, row, side int) []byte {
 	}
 	m.Set(0, 0, color.NRGBA{uint8(row), 0, 0, 255})
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&b, m))
 	return b.Bytes()
 }
 
@@ -143,30 +142,18 @@ func makeGallery(t testing.TB, n int) string {
 		if i > 20 {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
 	}
-	f, err := os.Create(filepath.Join(dir, "x.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(filepath.Join(dir, "x.safetensors")))(t)
 	if err := errors.Join(safetensors.Write(f, []safetensors.Tensor{{Name: "image", Shape: []int{n, dim}, Data: x}}, nil), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	size, sum, err := gallery.SumFile(t.Context(), f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "x.jsonl"), []byte(names.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	size, sum := check.Get2(gallery.SumFile(t.Context(), f.Name()))(t)
+	check.OK(t, os.WriteFile(filepath.Join(dir, "x.jsonl"), []byte(names.String()), 0o666))
 	m := gallery.Manifest{Version: 1, Side: "image", Dim: dim, Rows: n, Complete: true, Root: dir,
 		Meta:   gallery.Meta{Model: "/none", Score: "cosine", Product: true, Space: "sphere"},
 		Shards: []gallery.Shard{{Features: "x.safetensors", Names: "x.jsonl", Rows: n, Inputs: n, FeaturesBytes: size, FeaturesSum: sum}}}
-	if err := m.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Write(dir))
 	return dir
 }
 
@@ -210,10 +197,7 @@ func newServer(t testing.TB, dir string, o Options) *server {
 	t.Helper()
 	s := &server{f: &fake{}, t: t}
 	o.Open = opener(t, dir, s.f, &s.open)
-	var err error
-	if s.Server, err = New(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	s.Server = check.Get(New(t.Context(), o))(t)
 	h, a := httptest.NewServer(s.Handler()), httptest.NewServer(s.Admin())
 	s.url, s.adm = h.URL, a.URL
 	t.Cleanup(func() {
@@ -242,10 +226,7 @@ func (s *server) do(method, path, body string, header ...string) (int, string) {
 	if after, is := strings.CutPrefix(path, "admin:"); is {
 		base, path = s.adm, after
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := check.Get(http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body)))(s.t)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -292,18 +273,13 @@ func readFile(dir, name string) (string, error) {
 
 func writeFile(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 }
 
 // listen serves on a port of its own until cancel is called; ended then has what Serve returned.
 func listen(t *testing.T, s *Server) (addr string, cancel context.CancelFunc, ended chan error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended = make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l, nil) }()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestTokens: without one of the server's tokens nothing of the gallery is told and nothing reloaded; the page, which asks for it, and health are
@@ -45,10 +46,7 @@ func TestTokens(t *testing.T) {
 			}
 		}
 	}
-	a, err := http.Get(s.url + "/v1/info")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Get(http.Get(s.url + "/v1/info"))(t)
 	a.Body.Close()
 	if got := a.Header.Get("WWW-Authenticate"); got != `Bearer realm="geoalign"` {
 		t.Errorf("challenge %q", got)
@@ -64,10 +62,7 @@ func TestTokens(t *testing.T) {
 func dialled(t *testing.T, addr string, n int) (list []net.Conn) {
 	t.Helper()
 	for range n {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(net.Dial("tcp", addr))(t)
 		t.Cleanup(func() { c.Close() })
 		list = append(list, c)
 	}
@@ -97,14 +92,8 @@ func TestIdleConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	admin, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	admin := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l, admin) }()
@@ -225,19 +214,10 @@ func TestSlowReaders(t *testing.T) {
 // certificate makes one of 127.0.0.1.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := check.Get(x509.CreateCertificate(rand.Reader, c, c, key.Public(), key))(t)
+	leaf := check.Get(x509.ParseCertificate(der))(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -331,22 +311,15 @@ func TestRoots(t *testing.T) {
 	}
 	at := func(path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
 	for path, content := range map[string][]byte{"in/a.png": picture(t, 1, 8), "in/sub/b.png": picture(t, 2, 8), "out/c.png": picture(t, 3, 8), "in/text": []byte("secret"), "inside/d.png": picture(t, 4, 8)} {
-		if err := os.MkdirAll(filepath.Dir(at(path)), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at(path), content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(at(path)), 0o777))
+		check.OK(t, os.WriteFile(at(path), content, 0o666))
 	}
 	for link, to := range map[string]string{"in/link.png": at("out/c.png"), "in/folder": at("out"), "in/near.png": "sub/b.png", "in/up.png": "../out/c.png", "in/self": "self", "other": at("in")} {
 		if err := os.Symlink(to, at(link)); err != nil {
 			t.Skip(err)
 		}
 	}
-	alone, err := openRoots([]string{at("in")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := check.Get(openRoots([]string{at("in")}))(t)
 	both, err := openRoots([]string{at("other"), at("out")}) // by a link
 	if err != nil {
 		t.Fatal(err)
@@ -390,16 +363,11 @@ func TestRoots(t *testing.T) {
 func TestThumbnailsOfNames(t *testing.T) {
 	dir := makeGallery(t, 8)
 	outside := filepath.Join(t.TempDir(), "private.png")
-	if err := os.WriteFile(outside, picture(t, 1, 8), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(outside, picture(t, 1, 8), 0o666))
 	if err := os.Symlink(outside, filepath.Join(dir, "link.png")); err != nil {
 		t.Skip(err)
 	}
-	up, err := filepath.Rel(dir, outside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := check.Get(filepath.Rel(dir, outside))(t)
 	names := []string{"<b>0.png", outside, "link.png", up, "/etc/passwd", "../../../../../../etc/passwd", "x\x00y", ""}
 	var lines strings.Builder
 	for i, name := range names {
@@ -412,12 +380,9 @@ func TestThumbnailsOfNames(t *testing.T) {
 		if open {
 			more = []string{filepath.Dir(outside)}
 		}
-		s, err := New(t.Context(), Options{Open: func(ctx context.Context) (*Source, error) {
+		s := check.Get(New(t.Context(), Options{Open: func(ctx context.Context) (*Source, error) {
 			return Open(ctx, dir, OpenOptions{NoModel: true, Side: gallery.Image, Roots: more})
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		addr, cancel, ended := listen(t, s)
 		for row := range names {
 			want := 404

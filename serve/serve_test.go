@@ -16,15 +16,14 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Every way to ask finds the row that it is of.
 func TestSearch(t *testing.T) {
 	s := newServer(t, makeGallery(t, 100), Options{})
-	vector, err := json.Marshal(featuresOf(37))
-	if err != nil {
-		t.Fatal(err)
-	}
+	vector := check.Get(json.Marshal(featuresOf(37)))(t)
 	// The cosine of rows and the product are of one order only for unit rows: a gallery compares
 	// rows by what its model says, so a row is asked for by its neighbours.
 	if rows := s.find(`{"row": 5, "k": 100}`); len(rows) != 99 || strings.Contains(fmt.Sprint(rows), " 5 ") {
@@ -163,10 +162,7 @@ func long(n int) string { return strings.Repeat("a", n) }
 func TestHeaders(t *testing.T) {
 	s := newServer(t, makeGallery(t, 10), Options{})
 	for _, path := range []string{"/", "/v1/info", "/x", "/v1/thumbnails/1"} {
-		a, err := http.Get(s.url + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(http.Get(s.url + path))(t)
 		a.Body.Close()
 		h := a.Header
 		if !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Access-Control-Allow-Origin") != "" {
@@ -185,10 +181,7 @@ func TestHeaders(t *testing.T) {
 func TestThumbnails(t *testing.T) {
 	s := newServer(t, makeGallery(t, 20), Options{})
 	for range 2 {
-		a, err := http.Get(s.url + "/v1/thumbnails/2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(http.Get(s.url + "/v1/thumbnails/2"))(t)
 		m, err := jpeg.Decode(a.Body)
 		a.Body.Close()
 		if err != nil || m.Bounds().Dx() != thumbnailSide || a.Header.Get("ETag") == "" {
@@ -378,10 +371,7 @@ func TestReloadLosesNone(t *testing.T) {
 	all.Wait()
 	until(t, "one gallery is open", func() bool { return s.opened() == 1 })
 	// A reload that fails changes nothing.
-	m, err := readFile(dir, "index.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(readFile(dir, "index.json"))(t)
 	writeFile(t, dir, "index.json", strings.Replace(m, `"rows": 60`, `"rows": 61`, 1))
 	if code, text := s.do("POST", "admin:/v1/reload", ""); code != 500 || !strings.Contains(text, "stays") {
 		t.Errorf("%d %s", code, text)
@@ -395,10 +385,7 @@ func TestReloadLosesNone(t *testing.T) {
 func TestDrain(t *testing.T) {
 	f := &fake{block: make(chan struct{})}
 	var open sync.Map
-	s, err := New(t.Context(), Options{Open: opener(t, makeGallery(t, 20), f, &open)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(New(t.Context(), Options{Open: opener(t, makeGallery(t, 20), f, &open)}))(t)
 	addr, cancel, ended := listen(t, s)
 	code := make(chan int, 1)
 	go func() {
@@ -444,13 +431,8 @@ func TestSlowClients(t *testing.T) {
 	addr, cancel, ended := listen(t, s)
 	for _, begin := range []string{"", "GET /v1/info HTTP/1.1\r\nHost: localhost\r\n", "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"} {
 		for range 3 { // as many as have room
-			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.WriteString(c, begin); err != nil {
-				t.Fatal(err)
-			}
+			c := check.Get(net.Dial("tcp", addr))(t)
+			check.Get(io.WriteString(c, begin))(t)
 			t.Cleanup(func() { c.Close() })
 			go func() { // reads until it is cut off
 				b, err := io.ReadAll(bufio.NewReader(c))
@@ -478,17 +460,13 @@ func TestSlowClients(t *testing.T) {
 func TestReloadOfAServerThatEnds(t *testing.T) {
 	s := &server{f: &fake{}, t: t}
 	open := opener(t, makeGallery(t, 20), s.f, &s.open)
-	var err error
-	s.Server, err = New(t.Context(), Options{Open: func(ctx context.Context) (*Source, error) {
+	s.Server = check.Get(New(t.Context(), Options{Open: func(ctx context.Context) (*Source, error) {
 		src, err := open(ctx)
 		if s.Server != nil {
 			err = errors.Join(err, s.Close()) // while the gallery is opened anew
 		}
 		return src, err
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	if err := s.Reload(t.Context()); !errors.Is(err, errStopping) {
 		t.Errorf("a reload of a server that has ended: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/retrieval"
@@ -31,7 +32,7 @@ func TestALBEF(t *testing.T) {
 		ds.Images = append(ds.Images, img)
 		ds.Texts = append(ds.Texts, []string{"a " + word + " field", "all " + word})
 	}
-	tok, err := tokenizer.Learn(func(yield func(string) bool) {
+	tok := check.Get(tokenizer.Learn(func(yield func(string) bool) {
 		for _, c := range ds.Texts {
 			for _, s := range c {
 				if !yield(s) {
@@ -39,34 +40,19 @@ func TestALBEF(t *testing.T) {
 				}
 			}
 		}
-	}, 80)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, 80))(t)
 	cfg := config.Default()
 	cfg.Model.Image = encoders.ImageOptions{Size: 16, Patch: 8, Depth: 1, Width: 16, Heads: 2}
 	cfg.Model.Text = encoders.TextOptions{Layers: 1, FusionLayers: 1, Width: 16, Heads: 2, Positions: 10, Dropout: 0.1}
 	cfg.Model.Head.Dim = 8
 	cfg.Queue.Size, cfg.Train.BatchSize, cfg.Data.Tokens = 0, 2, 8
-	m, err := model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.New(cfg, model.Options{Engine: engine, Vocab: tok.Size(), MaskID: tok.MaskID()}))(t)
 	for i := range m.Params().Values() { // far from the small values of the start
 		m.Params().Values()[i] *= 10
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	score, err := m.PairScore()
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, err := set.Texts(&data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(data.NewEval(ds, data.EvalConfig{ImageSize: 16}))(t)
+	score := check.Get(m.PairScore())(t)
+	texts := check.Get(set.Texts(&data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}))(t)
 	const top = 3
 	got := mustRun(t, retrieval.Retrieval{
 		Member:  retrieval.Member{Image: m.Image(), Text: m.Text(), Score: score, Engine: engine, Images: set.Images(), Texts: texts},
@@ -87,14 +73,8 @@ func TestALBEF(t *testing.T) {
 			owner[j] = set.TextImage(j)
 		}
 	}
-	corr, err := eval.NewCorrespondence([]int{0, 1, 2, 3, 4, 5, 6}, owner)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, second, err := eval.RankAndRerank(corr, n, top, eval.Matrix(cosine, all), one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	corr := check.Get(eval.NewCorrespondence([]int{0, 1, 2, 3, 4, 5, 6}, owner))(t)
+	first, second := check.Get2(eval.RankAndRerank(corr, n, top, eval.Matrix(cosine, all), one))(t)
 	if want := first.Metrics(); got.First != want {
 		t.Errorf("cosine %+v, want %+v", got.First, want)
 	}
@@ -116,9 +96,7 @@ type single struct {
 
 func (s *single) image(i int) (states, features []float32) {
 	b := batch.New(1, s.m.Image().Columns()...)
-	if err := s.set.LoadImage(i, b.Floats(batch.Images)); err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, s.set.LoadImage(i, b.Floats(batch.Images)))
 	return s.encode(s.m.Image(), b)
 }
 
@@ -132,20 +110,14 @@ func (s *single) text(j int) (states []float32, lengths []int32, features []floa
 
 // encode returns copies of what the next call overwrites.
 func (s *single) encode(e tasks.Encoder, b *batch.Batch) (states, features []float32) {
-	states, features, err := e.Encode(context.Background(), b)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	states, features = check.Get2(e.Encode(context.Background(), b))(s.t)
 	return slices.Clone(states), slices.Clone(features)
 }
 
 func (s *single) score(i, j int) float32 {
 	image, _ := s.image(i)
 	text, lengths, _ := s.text(j)
-	r, err := s.m.Matcher().Match(context.Background(), text, lengths, []int32{0}, image, 1, 1)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := check.Get(s.m.Matcher().Match(context.Background(), text, lengths, []int32{0}, image, 1, 1))(s.t)
 	return r[0]
 }
 

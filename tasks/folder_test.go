@@ -14,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/tasks"
@@ -39,22 +40,13 @@ func paintFolder(t *testing.T) string {
 	root := t.TempDir()
 	for _, p := range paints {
 		dir := filepath.Join(root, "val", p.name)
-		if err := os.MkdirAll(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(dir, 0o777))
 		img := image.NewRGBA(image.Rect(0, 0, 4, 4))
 		draw.Draw(img, img.Bounds(), image.NewUniform(p.colour), image.Point{}, draw.Src)
 		for i := range p.images {
-			f, err := os.Create(filepath.Join(dir, fmt.Sprint(i, ".png")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := png.Encode(f, img); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(os.Create(filepath.Join(dir, fmt.Sprint(i, ".png"))))(t)
+			check.OK(t, png.Encode(f, img))
+			check.OK(t, f.Close())
 		}
 	}
 	return root
@@ -121,19 +113,10 @@ func (wordTokens) PadID() int32 { return 0 }
 // class. A model that knows the classes finds one first, one that is wrong about all finds
 // them behind all others, and chance is the share of the class.
 func TestFolder(t *testing.T) {
-	files, err := data.LoadFolder(paintFolder(t), "val", data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set, err := data.NewEval(files, data.EvalConfig{ImageSize: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := check.Get(data.LoadFolder(paintFolder(t), "val", data.Options{}))(t)
+	set := check.Get(data.NewEval(files, data.EvalConfig{ImageSize: 4}))(t)
 	words := &data.Texts{Tokenizer: wordTokens{}, Tokens: 1}
-	texts, err := set.Texts(words)
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := check.Get(set.Texts(words))(t)
 	for _, off := range []int{0, 1} {
 		s := mustRun(t, retrieval.Retrieval{
 			Member: retrieval.Member{Image: painter{set.Images().Columns()[:1], paintOf},

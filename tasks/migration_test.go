@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/tasks"
@@ -17,10 +18,7 @@ import (
 
 // TestMigrationOfDistances: of the neighbours by the stored rows of the new model as many are found as the distances of mapped rows find.
 func TestMigrationOfDistances(t *testing.T) {
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	const n, k = 60, 10
 	r := rand.New(rand.NewPCG(2, 9))
@@ -35,10 +33,7 @@ func TestMigrationOfDistances(t *testing.T) {
 		old.images, now.images = append(old.images, f), append(now.images, g)
 		states = append(states, slices.Repeat([]float32{float32(i)}, fakeTokens*fakeWidth)...)
 	}
-	right, err := eval.NeighbourLists(t.Context(), e, states, states, n, k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	right := check.Get(eval.NeighbourLists(t.Context(), e, states, states, n, k))(t)
 	var found []int32
 	for i, q := range now.images {
 		var others []int32

@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
@@ -49,10 +50,7 @@ func (n numbered) Fill(i int, row batch.Row) error {
 // TestReID: queries are searched in the gallery by the direct score x^T W y, to 1e-6, whether the metric is folded
 // into the gallery or the score is not a product.
 func TestReID(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2}))(t)
 	defer e.Close()
 	r := rand.New(rand.NewPCG(71, 4))
 	const n = 40
@@ -98,15 +96,10 @@ func TestReID(t *testing.T) {
 		for _, g := range gallery {
 			rows = append(rows, m.images[g.Image]...)
 		}
-		score, err := reid.QueryScorer(task.Engine, task.Score, rows, len(gallery))
-		if err != nil {
-			t.Fatal(err)
-		}
+		score := check.Get(reid.QueryScorer(task.Engine, task.Score, rows, len(gallery)))(t)
 		for _, q := range queries {
 			y, folded := m.images[q.Image], make([]float32, len(gallery))
-			if err := score(y, 1, folded); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, score(y, 1, folded))
 			for j, g := range gallery {
 				x, sum, square := m.images[g.Image], 0., 0.
 				for a := range x {
@@ -135,10 +128,7 @@ func TestReID(t *testing.T) {
 			}
 			direct = append(direct, folded...)
 		}
-		want, err := eval.MeasureIdentities(queries, gallery, 3, eval.Matrix(direct, len(gallery)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(eval.MeasureIdentities(queries, gallery, 3, eval.Matrix(direct, len(gallery))))(t)
 		if got.Identities != want {
 			t.Errorf("%s: got %+v, want %+v", name, got.Identities, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
@@ -82,11 +83,7 @@ func naive(m *fakeModel, id func(i int) int64, lo, hi, top int) eval.Metrics {
 
 func mustRun(t *testing.T, r retrieval.Retrieval) retrieval.Scores {
 	t.Helper()
-	s, err := r.Run(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return check.Get(r.Run(context.Background()))(t)
 }
 
 // TestAgainstLoops covers cosine, re-ranking, folds, both, and batches that leave a
@@ -260,9 +257,7 @@ func TestErrors(t *testing.T) {
 			r, m := fake(t, 2, 6, 2)
 			r.RerankTop = 3
 			c.change(&r, m)
-			if _, err := r.Run(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
+			check.Fails(r.Run(context.Background()))(t, c.want)
 		})
 	}
 }
@@ -330,7 +325,5 @@ func TestEncoding(t *testing.T) {
 		t.Errorf("a row that cannot be read: %v", err)
 	}
 	// A model that reads what the gallery does not give is refused before it runs.
-	if _, err := (tasks.Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""); err == nil || !strings.Contains(err.Error(), "tokens") {
-		t.Errorf("texts of a gallery of images: %v", err)
-	}
+	check.Fails((tasks.Encoding{BatchSize: 2}).Features(t.Context(), r.Text, r.Images, ""))(t, "tokens")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/utterances"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/sentences"
@@ -88,10 +89,7 @@ func TestSentenceEncoder(t *testing.T) {
 		sentences.MeanFeature: {(direction(31)[0] + direction(32)[0] + direction(33)[0]) / 3, (direction(31)[1] + direction(32)[1] + direction(33)[1]) / 3},
 	} {
 		e, read := angleEncoder(feature)
-		v, err := e.Encode(t.Context(), []string{"120", "31", "30", "31", "7", "120"}, "encoding")
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(e.Encode(t.Context(), []string{"120", "31", "30", "31", "7", "120"}, "encoding"))(t)
 		if *read != 4 || v.Width != 2 || len(v.X) != 8 {
 			t.Errorf("%s: %d sentences were read, %d numbers", feature, *read, len(v.X))
 		}
@@ -118,10 +116,7 @@ func TestSentenceEncoder(t *testing.T) {
 // paraphrases are pairs of so many degrees between their sentences; those below 30 are equivalent.
 func paraphrases(t *testing.T, between ...int) *sentencepairs.Set {
 	t.Helper()
-	task, err := sentencepairs.TaskOf("mrpc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := check.Get(sentencepairs.TaskOf("mrpc"))(t)
 	s := &sentencepairs.Set{Task: task}
 	for i, d := range between {
 		p := sentencepairs.Pair{A: strconv.Itoa(10 * i), B: strconv.Itoa(10*i + d)}
@@ -169,9 +164,7 @@ func TestSentencesRules(t *testing.T) {
 	}
 	s.Tasks[0].Train, s.Isotropy, s.Pictured = nil, 0, 0
 	s.Tasks[0].Test.Thin(3)
-	if out, err = s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	out = check.Get(s.Run(t.Context()))(t)
 	if r := out.Tasks[0]; r.Pairs != 3 || len(r.Rules) != 2 || !strings.Contains(r.Skipped, "no training pairs") ||
 		r.Isotropy != nil || out.Picture != nil {
 		t.Errorf("%+v", out)
@@ -184,10 +177,7 @@ func TestSentencesRules(t *testing.T) {
 
 // TestSentencesScored: cosines of pairs that are ranked as people rank them correlate fully, in each part.
 func TestSentencesScored(t *testing.T) {
-	task, err := sentencepairs.TaskOf("sts12")
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := check.Get(sentencepairs.TaskOf("sts12"))(t)
 	set := &sentencepairs.Set{Task: task, Parts: []sentencepairs.Part{{Name: "a", First: 0, Last: 3}, {Name: "b", First: 3, Last: 6}}}
 	for i, d := range []int{0, 40, 80, 10, 60, 50} {
 		set.Pairs = append(set.Pairs, sentencepairs.Pair{A: strconv.Itoa(i), B: strconv.Itoa(i + d),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/probe"
 )
@@ -59,9 +60,7 @@ func TestTextProbe(t *testing.T) {
 		t.Errorf("%+v %v", s, err)
 	}
 	p.Test.B = numbers{1}
-	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "got 30 and 1 texts and 30 labels") {
-		t.Error(err)
-	}
+	check.Fails(p.Run(t.Context()))(t, "got 30 and 1 texts and 30 labels")
 }
 
 func TestRelate(t *testing.T) {

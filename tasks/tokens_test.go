@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
@@ -85,9 +86,7 @@ func TestInteraction(t *testing.T) {
 	}
 	r, m := fake(t, 8, n, texts)
 	r.Interaction = &fakeInteraction{fakeModel: m}
-	if _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "needs encoders of tokens") {
-		t.Errorf("features for an interaction: %v", err)
-	}
+	check.Fails(r.Run(t.Context()))(t, "needs encoders of tokens")
 	r.RerankTop = 2
 	if _, err := r.Run(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "eval.rerank_top = 2 needs fusion layers") {

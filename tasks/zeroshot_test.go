@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 	"github.com/geoalign/geoalign/tasks"
@@ -178,10 +179,7 @@ func TestZeroShotEmptyClass(t *testing.T) {
 	for i := range z.ImageClass {
 		z.ImageClass[i] = int32(i % 2)
 	}
-	s, err := z.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(z.Run(t.Context()))(t)
 	right := s.PerClass.Right
 	if want := 100 * (float64(right[0])/10 + float64(right[1])/10) / 2; !(math.Abs(s.MeanOfClasses1-want) <= 1e-9) ||
 		s.PerClass.Empty() != 1 || len(s.PerClass.Classes()) != 2 {
@@ -198,13 +196,9 @@ func TestZeroShotEmptyClass(t *testing.T) {
 	for i := range z.ImageClass {
 		z.ImageClass[i] = data.UnknownLabel
 	}
-	if _, err := z.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "none of 20 images has a class") {
-		t.Errorf("%v", err)
-	}
+	check.Fails(z.Run(t.Context()))(t, "none of 20 images has a class")
 	z.ImageClass[0], z.PromptClass = 0, []int32{0, 0, 0, 1, 1, 1}
 	for _, z.AverageScores = range []bool{false, true} {
-		if _, err := z.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `class "nothing" has no prompt`) {
-			t.Errorf("%v", err)
-		}
+		check.Fails(z.Run(t.Context()))(t, `class "nothing" has no prompt`)
 	}
 }

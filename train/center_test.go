@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -44,16 +45,9 @@ func featureFolder(t *testing.T, n, seen int, centre bool) string {
 				row[j] /= float32(math.Sqrt(sq))
 			}
 		}
-		f, err := os.Create(filepath.Join(dir, side.name+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, side.d}, Data: x}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Create(filepath.Join(dir, side.name+".safetensors")))(t)
+		check.OK(t, safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{n, side.d}, Data: x}}, nil))
+		check.OK(t, f.Close())
 	}
 	return dir
 }
@@ -68,23 +62,11 @@ func headsOver(t *testing.T, dir string, sets ...string) *Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := compute.New(compute.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Get(compute.New(compute.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(engine.Close)
-	stream, err := source.Stream(context.Background(), cfg.Source(), source.Options{Engine: engine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := NewModel(cfg, ModelOptions{Engine: engine, Stream: stream})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := NewSession(cfg, Options{Engine: engine, Model: m, Stream: stream})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := check.Get(source.Stream(context.Background(), cfg.Source(), source.Options{Engine: engine}))(t)
+	m := check.Get(NewModel(cfg, ModelOptions{Engine: engine, Stream: stream}))(t)
+	s := check.Get(NewSession(cfg, Options{Engine: engine, Model: m, Stream: stream}))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/state"
@@ -34,20 +35,14 @@ func judging(t *testing.T, e *kernel.Engine, sets ...string) (*model.Trainer, co
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := NewModel(cfg, ModelOptions{Engine: e, Tokenizer: tok})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(NewModel(cfg, ModelOptions{Engine: e, Tokenizer: tok}))(t)
 	t.Cleanup(func() { m.Close() })
 	return m, cfg
 }
 
 // TestInitOfOtherClasses: the head of a task of other classes starts anew, teacher included, and one of as many goes on.
 func TestInitOfOtherClasses(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	sentences := func(task string) []string {
 		return []string{"model.system=sentence_pairs", "momentum.enabled=false", "data.kind=sentence_pairs", "objective.sentence_pairs.weight=1",
@@ -67,26 +62,12 @@ func TestInitOfOtherClasses(t *testing.T) {
 		{sentences("mrpc"), sentences("rte"), sentencepairs.HeadName, false},
 	} {
 		old, oldCfg := judging(t, e, c.was...)
-		text, err := oldCfg.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		snap, err := checkpoint.Take(append(old.Params().State(), state.Part(&runPart{})))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(oldCfg.Encode())(t)
+		snap := check.Get(checkpoint.Take(append(old.Params().State(), state.Part(&runPart{}))))(t)
 		snap.Files = map[string][]byte{configFile: text}
-		store, err := checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Save(1, snap); err != nil {
-			t.Fatal(err)
-		}
-		ck, err := checkpoint.Load(store.Dir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := check.Get(checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{}))(t)
+		check.OK(t, store.Save(1, snap))
+		ck := check.Get(checkpoint.Load(store.Dir()))(t)
 		defer ck.Close()
 		now, cfg := judging(t, e, append(c.now, "run.seed=8")...)
 		r, err := InitModel(now, ck, cfg.Model)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -46,9 +47,7 @@ func TestRelabellingResumes(t *testing.T) {
 	}
 	ck := half.save(t, t.TempDir(), cut)
 	again := small(t, 0, 0, mafaSets(dir)...)
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(again.Restore(ck))(t)
 	relabelled := 0.
 	for i := cut; i < end; i++ {
 		got := again.must(t, i)
@@ -77,9 +76,7 @@ func TestConnectorErrors(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	if err := os.Truncate(files[0], 40); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Truncate(files[0], 40))
 	for dir, want := range map[string]string{
 		"nowhere": "there is no such folder",
 		other:     "another vocabulary",
@@ -88,9 +85,7 @@ func TestConnectorErrors(t *testing.T) {
 		damaged:   "is damaged: model.safetensors has 40 bytes",
 	} {
 		_, err := trySmall(t, 0, 0, mafaSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.ConnectorKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, model.ConnectorKey)
-		}
+		check.Error(t, err, want, model.ConnectorKey)
 	}
 	if _, err := trySmall(t, 0, 0, mafaSets(plain)...); err != nil {
 		t.Error(err)
@@ -106,9 +101,7 @@ func TestTCLResumes(t *testing.T) {
 	}
 	ck := whole.save(t, t.TempDir(), 4)
 	again := small(t, 0, 0, sets...)
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(again.Restore(ck))(t)
 	for i := 4; i < 7; i++ {
 		want, got := whole.must(t, i), again.must(t, i)
 		if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives/geodesic"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -63,9 +63,7 @@ func TestGraphsAreRestored(t *testing.T) {
 		for i := range 4 {
 			other.must(t, i) // its own past must not matter
 		}
-		if _, err := other.Restore(c); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(other.Restore(c))(t)
 		sameMemory(t, "lag "+lag+", restored", graphMemory(other.pairs().Graphs()), saved)
 		if got := other.pairs().Graphs().Figures(); !maps.Equal(got, figures) {
 			t.Errorf("lag %s: figures %v, want %v", lag, got, figures)
@@ -77,9 +75,7 @@ func TestGraphsAreRestored(t *testing.T) {
 		sameMemory(t, "lag "+lag+", gone on", other.memory(), s.memory())
 
 		// Back to the checkpoint, out of a rebuild that goes on.
-		if _, err := other.Rollback(c); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(other.Rollback(c))(t)
 		sameMemory(t, "lag "+lag+", rolled back", graphMemory(other.pairs().Graphs()), saved)
 	}
 }
@@ -109,9 +105,7 @@ func TestGraphsOfOtherLayersAreLeftAside(t *testing.T) {
 		t.Fatalf("by cosines: %v, unread %v", err, state.Unread)
 	}
 	without := cosine.save(t, t.TempDir(), 5)
-	if _, err := s.Restore(without); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(s.Restore(without))(t)
 	if g := s.pairs().Graphs(); g.Begun != -1 || g.Pending != nil {
 		t.Errorf("from a run without graphs: those of step %d stay in use", g.Begun)
 	}
@@ -145,7 +139,5 @@ func TestGraphSnapshotRefusesNaN(t *testing.T) {
 		t.Errorf("an infinite path: %v", err)
 	}
 	g.Text.Reach[3] = float32(math.NaN())
-	if _, err := s.Snapshot(&Event{Step: 4}); err == nil || !strings.Contains(err.Error(), "text/reach of graph is not a number") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(s.Snapshot(&Event{Step: 4}))(t, "text/reach of graph is not a number")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -43,9 +44,7 @@ func TestInitCopiesParametersAndTeacher(t *testing.T) {
 func TestInitWithoutATeacher(t *testing.T) {
 	_, c := trained(t, "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0")
 	fresh := small(t, 0, 0)
-	if _, err := InitModel(fresh.model, c, fresh.cfg.Model); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(InitModel(fresh.model, c, fresh.cfg.Model))(t)
 	p := fresh.model.Params()
 	for _, q := range p.List() {
 		if q.Momentum && !slices.Equal(p.Value(q), p.MomentumValue(q)) {
@@ -99,23 +98,13 @@ func TestInitRefuses(t *testing.T) {
 	if _, err := InitModel(several.model, c, config.Model{}); err == nil || !strings.Contains(err.Error(), "cls_token has shape [32]") || !strings.Contains(err.Error(), "set model.head.topology to one with the class tokens of the checkpoint") {
 		t.Errorf("several class tokens: %v", err)
 	}
-	store, err := checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := check.Get(checkpoint.NewStore(filepath.Join(t.TempDir(), "checkpoints"), checkpoint.Retention{}))(t)
 	foreign, err := checkpoint.Take([]state.Part{state.Values{Name: "model", Memory: []state.Tensor{{Name: "w", Shape: []int{2}, Data: []float32{1, 2}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Save(1, foreign); err != nil {
-		t.Fatal(err)
-	}
-	other, err := checkpoint.Load(store.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.Save(1, foreign))
+	other := check.Get(checkpoint.Load(store.Dir()))(t)
 	defer other.Close()
-	if _, err := InitModel(small(t, 0, 0).model, other, config.Model{}); err == nil || !strings.Contains(err.Error(), "no parameter of this model") {
-		t.Errorf("another system: %v", err)
-	}
+	check.Fails(InitModel(small(t, 0, 0).model, other, config.Model{}))(t, "no parameter of this model")
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // fake is a Stepper with a clock that moves a second per step.
@@ -111,9 +113,7 @@ func TestValues(t *testing.T) {
 		}
 		return nil
 	}}}
-	if _, err := Run(context.Background(), Config{Total: 2, Now: f.clock}, f, hooks...); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(Run(context.Background(), Config{Total: 2, Now: f.clock}, f, hooks...))(t)
 	want := map[string]float64{"epoch": 2 / 0.75, "time": 1700000002, "loss": 9, "loss/itc": 3, "loss/itm": 4, "lr": 1e-3,
 		"temperature": 0.07, "grad_norm": 2, "samples_per_second": 8, "data_wait": 0.001}
 	if !reflect.DeepEqual(got, want) {
@@ -289,9 +289,7 @@ func TestNonFiniteRollsBack(t *testing.T) {
 func TestNonFiniteLossIsNotSaved(t *testing.T) {
 	var r record
 	_, err := Run(context.Background(), Config{Total: 5}, stepFunc(func() (StepResult, error) { return StepResult{Loss: math.NaN()}, nil }), r.hooks(1, 0, 1)...)
-	if err == nil || !strings.Contains(err.Error(), "nothing is saved") {
-		t.Errorf("got %v", err)
-	}
+	check.Error(t, err, "nothing is saved")
 	r.expect(t)
 }
 
@@ -318,9 +316,7 @@ func TestErrors(t *testing.T) {
 		"needs checkpoints":    {Total: 5, OnNaN: "rollback"},
 		"raise train.max_step": {Start: 9, Total: 5},
 	} {
-		if _, err := Run(context.Background(), c, f); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		check.Fails(Run(context.Background(), c, f))(t, want)
 	}
 }
 
@@ -333,9 +329,7 @@ func TestSamplesPerSecond(t *testing.T) {
 		if n <= 5 {
 			e.StepTime = 100 * time.Second
 		}
-		if err := h.After(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, h.After(t.Context(), e))
 		if got := e.Values["samples_per_second"]; want[n] != 0 && math.Abs(got-want[n]) > 1e-12 {
 			t.Errorf("step %d: %v samples/s, want %v", n, got, want[n])
 		}
@@ -358,9 +352,7 @@ func TestValuesOfASkippedStep(t *testing.T) {
 		}
 		return r.eval(ctx, step)
 	})}
-	if _, err := Run(t.Context(), Config{Total: 3, OnNaN: "skip", Now: f.clock}, f, hooks...); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(Run(t.Context(), Config{Total: 3, OnNaN: "skip", Now: f.clock}, f, hooks...))(t)
 	if got, want := slices.Sorted(maps.Keys(rows[2])), []string{"epoch", "skipped", "time"}; !slices.Equal(got, want) || rows[2]["skipped"] != 1 {
 		t.Errorf("step 2 has %v, want %v", rows[2], want)
 	}
@@ -404,15 +396,9 @@ func TestSavedAgain(t *testing.T) {
 	var r record
 	h := Checkpoints(SaveConfig{EverySteps: 2, Save: r.save})
 	for _, step := range []int{2, 3, 4} {
-		if err := h.After(t.Context(), &Event{Step: step}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, h.After(t.Context(), &Event{Step: step}))
 	}
-	if err := h.Rewind(2); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.After(t.Context(), &Event{Step: 4}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, h.Rewind(2))
+	check.OK(t, h.After(t.Context(), &Event{Step: 4}))
 	r.expect(t, "save 2", "save 4", "save 4")
 }

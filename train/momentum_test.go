@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/train/optim"
@@ -31,10 +32,7 @@ func (r StepResult) named(t *testing.T, name string) float64 {
 // TestMomentumOrientation moves a twin of 0 towards a parameter of 1 with .995: ALBEF's momentum keeps the twin, and
 // brings it to .005; the momentum that ViPMM prints is the share of the parameter, and brings it to .995.
 func TestMomentumOrientation(t *testing.T) {
-	engine, err := kernel.New(kernel.Options{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Get(kernel.New(kernel.Options{Threads: 1}))(t)
 	t.Cleanup(engine.Close)
 	for _, c := range []struct {
 		name string
@@ -50,9 +48,7 @@ func TestMomentumOrientation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.SetTwins([]optim.Twin{{Values: twin}}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, o.SetTwins([]optim.Twin{{Values: twin}}))
 		o.StepTwins(0, 1, 0, c.m)
 		if d := twin[0] - c.want; !(math.Abs(float64(d)) <= 1e-7) {
 			t.Errorf("%s: the twin is %v, want %v", c.name, twin[0], c.want)
@@ -100,9 +96,7 @@ func TestDynamicMomentumMovesTheTwins(t *testing.T) {
 		}
 		ck := s.save(t, t.TempDir(), 3)
 		again := small(t, 0, 0, sets...)
-		if _, err := again.Restore(ck); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(again.Restore(ck))(t)
 		if want, got := s.must(t, 3), again.must(t, 3); !slices.Equal(got.Parts, want.Parts) || !slices.Equal(again.memory()["twins"], s.memory()["twins"]) {
 			t.Errorf("%s: a resumed run goes on otherwise: %v, uninterrupted %v", rule, got.Parts, want.Parts)
 		}

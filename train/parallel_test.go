@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // parallelConfig is a small configuration with epochs of 8 steps of 8 samples. Ranks compare their own pairs alone, as
@@ -32,10 +33,7 @@ func ranksOf(t *testing.T, cfg config.Config, from, to uint64) (sessions []*Sess
 	t.Helper()
 	group = paralleltest.Ranks(2)
 	for _, g := range group {
-		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream { return bright{all, from, to} })
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Get(sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream { return bright{all, from, to} }))(t)
 		sessions = append(sessions, s)
 	}
 	return sessions, group
@@ -62,9 +60,7 @@ func nextOf(t *testing.T, sessions []*Session) []*data.Batch {
 		wg.Go(func() { batches[i], errs[i] = s.loader.Next(t.Context()) })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(errs...))
 	return batches
 }
 
@@ -96,9 +92,7 @@ func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 			for step := range 10 { // into the second epoch
 				want := whole.must(t, step)
 				got, errs := together(t, sessions, step)
-				if err := errors.Join(errs...); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, errors.Join(errs...))
 				for i, r := range got {
 					if r.Loss != want.Loss || !slices.Equal(r.Parts, want.Parts) && name != "geodesic" || r.Samples != want.Samples {
 						t.Errorf("step %d, rank %d: loss %v of %v and %d samples, want %v of %v and %d", step, i, r.Loss, r.Parts, r.Samples, want.Loss, want.Parts, want.Samples)
@@ -135,10 +129,7 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 	batches := nextOf(t, sources)
 	for i := range sources {
 		b := batches[i]
-		r, err := alone.model.Step(t.Context(), &feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Get(alone.model.Step(t.Context(), &feed.Step{Batch: b.Batch, PerEpoch: 8, Rank: i, Ranks: 2}))(t)
 		losses[i] = r.Loss
 		if i == 0 {
 			want = slices.Clone(alone.model.Params().Grads())
@@ -149,9 +140,7 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 		}
 	}
 	got, errs := together(t, sessions, 0)
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(errs...))
 	for i, s := range sessions {
 		if want := .5*losses[0] + .5*losses[1]; got[i].Loss != want {
 			t.Errorf("rank %d: loss %v, want the mean %v of %v", i, got[i].Loss, want, losses)
@@ -167,10 +156,7 @@ func TestGradientsAreSummedInTheOrderOfTheRanks(t *testing.T) {
 func TestTheQueueTakesTheKeysOfAllRanks(t *testing.T) {
 	sets := []string{"model.text.dropout=0"}
 	sessions, _ := ranksOf(t, parallelConfig(t, sets...), 0, 0)
-	whole, err := sessionOf(t, parallelConfig(t, sets...), 0, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Get(sessionOf(t, parallelConfig(t, sets...), 0, 0, nil))(t)
 	whole.must(t, 0)
 	if _, errs := together(t, sessions, 0); errors.Join(errs...) != nil {
 		t.Fatal(errs)
@@ -271,10 +257,7 @@ func TestASessionIsOfTheGroupOfItsModel(t *testing.T) {
 			t.Errorf("rank %d: a system around the model is of %v", i, g)
 		}
 	}
-	alone, err := sessionOf(t, parallelConfig(t), 0, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := check.Get(sessionOf(t, parallelConfig(t), 0, 0, nil))(t)
 	if alone.group != (parallel.Single{}) || alone.feed.Ranks != 1 {
 		t.Errorf("alone a session is of %v, one of %d", alone.group, alone.feed.Ranks)
 	}

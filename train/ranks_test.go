@@ -10,6 +10,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // globally has ranks compare the pairs of all, as one process does.
@@ -19,10 +20,7 @@ var globally = []string{"parallel.contrast=global", "parallel.negatives=global"}
 func manyOf(t *testing.T, n int, cfg config.Config) (sessions []*Session) {
 	t.Helper()
 	for _, g := range paralleltest.Ranks(n) {
-		s, err := sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream { return all })
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Get(sessionIn(t, cfg, g, nil, func(all data.Stream) data.Stream { return all }))(t)
 		sessions = append(sessions, s)
 	}
 	return sessions
@@ -51,9 +49,7 @@ func TestRanksTrainLikeOneProcess(t *testing.T) {
 				want := one.must(t, step)
 				for _, sessions := range all {
 					got, errs := together(t, sessions, step)
-					if err := errors.Join(errs...); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, errors.Join(errs...))
 					for i, r := range got {
 						if !alike(r.Loss, want.Loss) || !(math.Abs(r.GradNorm/want.GradNorm-1) <= 1e-3) || r.Samples != want.Samples || len(r.Parts) != len(want.Parts) {
 							t.Errorf("step %d, rank %d of %d: loss %v and norm %v of %d samples, want %v and %v of %d", step, i, len(sessions), r.Loss, r.GradNorm, r.Samples, want.Loss, want.GradNorm, want.Samples)

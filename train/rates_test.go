@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // ratesOf is what TestRatesOf expects at factor f and decay d of towers with two blocks, and one text and one
@@ -122,14 +123,9 @@ func TestRatesResume(t *testing.T) {
 	}
 	c := first.save(t, t.TempDir(), 2)
 	rest := small(t, 0, 0, slow...)
-	if _, err := rest.Restore(c); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(rest.Restore(c))(t)
 	for i := 2; i < 4; i++ {
-		x, err := rest.Step(t.Context(), i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(rest.Step(t.Context(), i))(t)
 		want := []Value{{"lr/image", x.LR * .5 * .75, true}, {"lr/text", x.LR * .5, true}}
 		if !slices.Equal(x.TowerLR, want) {
 			t.Errorf("rates %v, want %v", x.TowerLR, want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestInitFurtherLayers: fusion layers behind those of the checkpoint start from its last one, those of texts with two pictures from
@@ -62,20 +63,14 @@ func TestInitFurtherLayers(t *testing.T) {
 // included, and with random ones behind them. A model with fewer words is an error.
 func TestInitNewWords(t *testing.T) {
 	s, c := trained(t)
-	tok, err := s.tokenizer.Extended(slices.Values([]string{"what colour?", "how many?"}), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := check.Get(s.tokenizer.Extended(slices.Values([]string{"what colour?", "how many?"}), 100))(t)
 	more := tok.Size() - s.tokenizer.Size()
 	if more < 4 {
 		t.Fatalf("%d new words: the test shows nothing", more)
 	}
 	cfg := s.cfg
 	cfg.Run.Seed = 8
-	fresh, err := sessionOf(t, cfg, 0, 0, tok)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := check.Get(sessionOf(t, cfg, 0, 0, tok))(t)
 	word, _ := fresh.model.Params().Get("text/embeddings/word/weight")
 	start := slices.Clone(fresh.model.Params().Value(word))
 	r, err := InitModel(fresh.model, c, fresh.cfg.Model)
@@ -107,22 +102,13 @@ func TestInitNewWords(t *testing.T) {
 // names its tables both among those from others and among those with room for new words.
 func TestInitDecoderNewWords(t *testing.T) {
 	s, c := trained(t)
-	tok, err := s.tokenizer.Extended(slices.Values([]string{"what colour?", "how many?"}), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := check.Get(s.tokenizer.Extended(slices.Values([]string{"what colour?", "how many?"}), 100))(t)
 	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", append(slices.Clone(captionSets), "run.seed=8"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := sessionOf(t, cfg, 0, 0, tok)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := InitModel(fresh.model, c, fresh.cfg.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := check.Get(sessionOf(t, cfg, 0, 0, tok))(t)
+	r := check.Get(InitModel(fresh.model, c, fresh.cfg.Model))(t)
 	was, now := s.model.Params(), fresh.model.Params()
 	for name, from := range map[string]string{"decoder/embeddings/word/weight": "text/embeddings/word/weight", "decoder/mlm/bias": "text/mlm/bias"} {
 		x, _ := was.Get(from)

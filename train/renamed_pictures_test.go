@@ -3,8 +3,9 @@ package train
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // pictured are settings of a model whose texts have two pictures.
@@ -54,7 +55,5 @@ func TestInitOfTwoPicturesAgain(t *testing.T) {
 		t.Error("parameters or twins differ from the checkpoint's")
 	}
 	one := small(t, 0, 0, "model.text.fusion_layers=2")
-	if _, err := InitModel(one.model, c, one.cfg.Model); err == nil || !strings.Contains(err.Error(), "two pictures of a text, and those of this model read one") {
-		t.Errorf("a model of one picture: %v", err)
-	}
+	check.Fails(InitModel(one.model, c, one.cfg.Model))(t, "two pictures of a text, and those of this model read one")
 }

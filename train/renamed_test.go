@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/weights"
@@ -78,20 +79,11 @@ func TestInitTunedDecoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 1}))(t)
 	defer engine.Close()
-	asked, err := NewModel(cfg, ModelOptions{Engine: engine, Tokenizer: s.tokenizer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := check.Get(NewModel(cfg, ModelOptions{Engine: engine, Tokenizer: s.tokenizer}))(t)
 	defer asked.Close()
-	r, err := InitModel(asked, c, cfg.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(InitModel(asked, c, cfg.Model))(t)
 	p, was := asked.Params(), s.model.Params()
 	const layer, decoder = "text/layers/02/attention/qkv/", "decoder/layers/00/attention/qkv/weight"
 	own, ok := was.Get(layer + "weight")

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -29,12 +30,8 @@ func newToy(t *testing.T, e *kernel.Engine) *toy {
 	for i := range y.params {
 		y.params[i] = float32(math.Sin(float64(i)))
 	}
-	var err error
-	y.opt, err = optim.New(e, y.params, y.grads, []optim.Segment{{Name: "w", Len: 40, Decay: true}},
-		optim.Settings{Beta1: 0.9, Beta2: 0.98, Eps: 1e-8, Decay: 0.1, ClipNorm: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	y.opt = check.Get(optim.New(e, y.params, y.grads, []optim.Segment{{Name: "w", Len: 40, Decay: true}},
+		optim.Settings{Beta1: 0.9, Beta2: 0.98, Eps: 1e-8, Decay: 0.1, ClipNorm: 1}))(t)
 	return y
 }
 
@@ -81,9 +78,7 @@ func (y *toy) restore(t *testing.T, run string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Restore(y.State()); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(c.Restore(y.State()))(t)
 	return c.Step
 }
 
@@ -91,27 +86,18 @@ func (y *toy) restore(t *testing.T, run string) int {
 // the step number stop, or dies without saving in the step number die.
 func session(t *testing.T, run string, stop, die int) *toy {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2}))(t)
 	defer e.Close()
-	store, err := checkpoint.NewStore(filepath.Join(run, runlog.CheckpointsDir), checkpoint.Retention{Last: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := check.Get(checkpoint.NewStore(filepath.Join(run, runlog.CheckpointsDir), checkpoint.Retention{Last: 1}))(t)
 	y := newToy(t, e)
 	start := y.restore(t, run)
-	metrics, err := runlog.OpenMetrics(filepath.Join(run, runlog.MetricsFile), start)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := check.Get(runlog.OpenMetrics(filepath.Join(run, runlog.MetricsFile), start))(t)
 	defer metrics.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	died := errors.New("died")
 	c := Config{Start: max(start, 0), Total: 30}
-	_, err = Run(ctx, c, stepped{y, func(step int) error {
+	_, err := Run(ctx, c, stepped{y, func(step int) error {
 		if step == stop {
 			cancel()
 		}
@@ -158,10 +144,7 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got.params[:4], want.params[:4])
 	}
 	rows := func(run string) []runlog.Row {
-		r, err := runlog.ReadMetrics(filepath.Join(run, runlog.MetricsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := check.Get(runlog.ReadMetrics(filepath.Join(run, runlog.MetricsFile)))(t)
 		for _, row := range r { // what the clock says
 			delete(row.Values, "time")
 			delete(row.Values, "samples_per_second")

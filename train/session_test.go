@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data/scenes"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -42,11 +42,7 @@ func (b bright) Sample(c uint64, row batch.Row) error {
 // the samples from..to-1 are spoilt.
 func small(t *testing.T, from, to uint64, sets ...string) *Session {
 	t.Helper()
-	s, err := trySmall(t, from, to, sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return check.Get(trySmall(t, from, to, sets...))(t)
 }
 
 // sameResumed checks that a session that goes on from a checkpoint of whole, after so many steps, has its bits.
@@ -55,9 +51,7 @@ func sameResumed(t *testing.T, whole *Session, steps int, sets ...string) {
 	ck := whole.save(t, t.TempDir(), steps)
 	again := small(t, 0, 0, sets...)
 	again.must(t, 0) // its own past must not matter
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(again.Restore(ck))(t)
 	for i := steps; i < steps+3; i++ {
 		want, got := whole.must(t, i), again.must(t, i)
 		if math.Float64bits(got.Loss) != math.Float64bits(want.Loss) || !slices.Equal(got.Parts, want.Parts) {
@@ -70,10 +64,7 @@ func sameResumed(t *testing.T, whole *Session, steps int, sets ...string) {
 // trySmall is small for settings that a session may refuse.
 func trySmall(t *testing.T, from, to uint64, sets ...string) (*Session, error) {
 	t.Helper()
-	cfg, err := config.Load("../cmd/trainer/testdata/tiny.toml", sets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load("../cmd/trainer/testdata/tiny.toml", sets))(t)
 	return sessionOf(t, cfg, from, to, nil)
 }
 
@@ -87,10 +78,7 @@ func sessionOf(t *testing.T, cfg config.Config, from, to uint64, tok *tokenizer.
 // sessionIn is sessionOf for a process of a group, or nil, whose samples are those of wrap.
 func sessionIn(t *testing.T, cfg config.Config, g parallel.Group, tok *tokenizer.Tokenizer, wrap func(data.Stream) data.Stream) (*Session, error) {
 	t.Helper()
-	engine, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(engine.Close)
 	d := cfg.Data.Scenes
 	world, err := scenes.New(scenes.Config{MinObjects: d.MinObjects, MaxObjects: d.MaxObjects, Size: cfg.Model.Image.Size, ValSamples: d.ValSamples, TestSamples: d.TestSamples}, cfg.Run.Seed)
@@ -130,11 +118,7 @@ func (s *Session) pairs() *model.Trainer {
 
 func (s *Session) must(t *testing.T, step int) StepResult {
 	t.Helper()
-	r, err := s.Step(t.Context(), step)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return check.Get(s.Step(t.Context(), step))(t)
 }
 
 // memory copies everything that a step changes.
@@ -193,14 +177,8 @@ func TestAccumulatedGradients(t *testing.T) {
 	want := make([]float32, len(other.model.Params().Grads()))
 	loss := 0.0
 	for range 2 {
-		b, err := other.loader.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := other.model.Step(t.Context(), &feed.Step{Batch: b.Batch})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(other.loader.Next(t.Context()))(t)
+		r := check.Get(other.model.Step(t.Context(), &feed.Step{Batch: b.Batch}))(t)
 		loss += r.Loss / 2
 		for i, g := range other.model.Params().Grads() {
 			want[i] += g / 2
@@ -237,21 +215,13 @@ func TestQueueTakesAllMicroBatches(t *testing.T) {
 // save writes a checkpoint of a session after step updates.
 func (s *Session) save(t *testing.T, dir string, step int) *checkpoint.Checkpoint {
 	t.Helper()
-	store, err := checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Retention{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := check.Get(checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Retention{}))(t)
 	snap, err := s.Snapshot(&Event{Step: step, Elapsed: 90 * time.Second, Values: map[string]float64{"loss": 2, "odd": math.NaN()}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Save(step, snap); err != nil {
-		t.Fatal(err)
-	}
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.Save(step, snap))
+	c := check.Get(checkpoint.Load(dir))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -284,9 +254,7 @@ func TestRestoreAndRollback(t *testing.T) {
 		}
 	}
 
-	if _, err := other.Rollback(c); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(other.Rollback(c))(t)
 	if p := other.loader.Position(); p != 56 {
 		t.Errorf("position %d after the rollback, want 56", p)
 	}
@@ -297,13 +265,9 @@ func TestRestoreAndRollback(t *testing.T) {
 	}
 
 	seed := small(t, 0, 0, "run.seed=8")
-	if _, err := seed.Restore(c); err == nil || !strings.Contains(err.Error(), "run.seed: the checkpoint was made with seed 7 (got 8)") {
-		t.Errorf("another seed: %v", err)
-	}
+	check.Fails(seed.Restore(c))(t, "run.seed: the checkpoint was made with seed 7 (got 8)")
 	queue := small(t, 0, 0, "queue.size=32")
-	if _, err := queue.Restore(c); err == nil || !strings.Contains(err.Error(), "queue.safetensors") {
-		t.Errorf("another queue: %v", err)
-	}
+	check.Fails(queue.Restore(c))(t, "queue.safetensors")
 	width := small(t, 0, 0, "model.head.dim=8")
 	var arch *checkpoint.ArchitectureError
 	if _, err := width.Restore(c); !errors.As(err, &arch) {
@@ -368,7 +332,5 @@ func TestBadMicroBatchForgetsTheNext(t *testing.T) {
 func TestSnapshotRefusesWhatIsNotFinite(t *testing.T) {
 	s := small(t, 0, 0)
 	s.model.Params().Values()[5] = float32(math.NaN())
-	if _, err := s.Snapshot(&Event{Step: 1}); err == nil || !strings.Contains(err.Error(), "not finite: nothing is saved") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(s.Snapshot(&Event{Step: 1}))(t, "not finite: nothing is saved")
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -49,9 +50,7 @@ func TestSpoiltOps(t *testing.T) {
 		refused := 0
 		for i := range 3 * *spoils {
 			policy := []string{"stop", "skip", "rollback"}[i%3]
-			if _, err := s.Restore(start); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(s.Restore(start))(t)
 			v := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[r.IntN(3)]
 			op, undo := exec.Spoil(machine, r.IntN(machine.Nodes()), int(r.Uint32()), v)
 			refused += s.survives(t, start, policy, op, undo, named)

@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
@@ -69,16 +69,12 @@ func TestANewKindOfStateIsSaved(t *testing.T) {
 	// A checkpoint without is no checkpoint of this system, one with is one of the plain system.
 	plain := small(t, 0, 0)
 	plain.must(t, 0)
-	if _, err := other.Restore(plain.save(t, t.TempDir(), 1)); err == nil || !strings.Contains(err.Error(), `no part "means"`) {
-		t.Errorf("without means: %v", err)
-	}
+	check.Fails(other.Restore(plain.save(t, t.TempDir(), 1)))(t, `no part "means"`)
 	if state, err := plain.Restore(c); err != nil || !slices.Equal(state.Unread, []string{"means"}) {
 		t.Errorf("means that nobody reads: %v, %v", err, state.Unread)
 	}
 	b.means.mean[1] = float32(math.NaN())
-	if _, err := other.Snapshot(&Event{Step: 2}); err == nil || !strings.Contains(err.Error(), "mean of means has numbers that are not finite") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(other.Snapshot(&Event{Step: 2}))(t, "mean of means has numbers that are not finite")
 }
 
 // A checkpoint that does not fit leaves a session as it was.
@@ -91,9 +87,7 @@ func TestRestoreOfAnotherRunChangesNothing(t *testing.T) {
 	s := small(t, 0, 0)
 	s.must(t, 0)
 	before, position := s.memory(), s.loader.Position()
-	if _, err := s.Restore(c); err == nil || !strings.Contains(err.Error(), "image in queue.safetensors of "+c.Path+" has shape [32 16], want [64 16]") {
-		t.Errorf("another queue: %v", err)
-	}
+	check.Fails(s.Restore(c))(t, "image in queue.safetensors of "+c.Path+" has shape [32 16], want [64 16]")
 	sameMemory(t, "after a checkpoint of another queue", s.memory(), before)
 	if s.loader.Position() != position {
 		t.Error("the place in the data changed")
@@ -108,10 +102,7 @@ func TestCountersAreChecked(t *testing.T) {
 	}
 	c := s.save(t, t.TempDir(), 8)
 	path := filepath.Join(c.Path, "state.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	before, graphs := s.memory(), graphMemory(s.pairs().Graphs())
 	for _, x := range []struct{ old, new, want string }{
 		{`"steps": 8`, `"steps": -1`, "optim: -1 updates"},
@@ -124,17 +115,10 @@ func TestCountersAreChecked(t *testing.T) {
 		if n := bytes.Count(text, []byte(x.old)); n < 1 {
 			t.Fatalf("no %q in %s", x.old, text)
 		}
-		if err := os.WriteFile(path, bytes.Replace(text, []byte(x.old), []byte(x.new), 1), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, bytes.Replace(text, []byte(x.old), []byte(x.new), 1), 0o666))
 		checkpointtest.Reseal(t, c.Path)
-		bad, err := checkpoint.Load(c.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Restore(bad); err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), "(read from "+c.Path+")") {
-			t.Errorf("got %v, want an error with %q", err, x.want)
-		}
+		bad := check.Get(checkpoint.Load(c.Path))(t)
+		check.Fails(s.Restore(bad))(t, x.want, "(read from "+c.Path+")")
 		bad.Close()
 		sameMemory(t, x.want, s.memory(), before)
 		sameMemory(t, x.want, graphMemory(s.pairs().Graphs()), graphs)
@@ -145,23 +129,11 @@ func TestCountersAreChecked(t *testing.T) {
 // its graphs, is restored with the bits of its files, and the next step goes like the one
 // that program made.
 func TestVersion1IsRestored(t *testing.T) {
-	c, err := checkpoint.Load("checkpoint/testdata/version1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load("checkpoint/testdata/version1"))(t)
 	defer c.Close()
-	cfg, _, err := OpenConfig(c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := OpenTokenizer(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sessionOf(t, cfg, 0, 0, tok)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg, _ := check.Get2(OpenConfig(c, nil))(t)
+	tok := check.Get(OpenTokenizer(c))(t)
+	s := check.Get(sessionOf(t, cfg, 0, 0, tok))(t)
 	state, err := s.Restore(c)
 	if err != nil || state.Step != 8 || state.Seed != 7 || state.Elapsed == 0 || state.Values["loss"] == 0 || len(state.Unread) != 0 {
 		t.Fatalf("%v %+v", err, state)
@@ -172,14 +144,8 @@ func TestVersion1IsRestored(t *testing.T) {
 	}
 	again := s.save(t, t.TempDir(), 8)
 	for _, name := range []string{"model", "momentum", "optimizer", "queue", "graph"} {
-		old, err := os.ReadFile(filepath.Join(c.Path, name+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		now, err := os.ReadFile(filepath.Join(again.Path, name+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := check.Get(os.ReadFile(filepath.Join(c.Path, name+".safetensors")))(t)
+		now := check.Get(os.ReadFile(filepath.Join(again.Path, name+".safetensors")))(t)
 		if !bytes.Equal(old, now) {
 			t.Errorf("%s.safetensors of %d bytes is saved as another of %d", name, len(old), len(now))
 		}

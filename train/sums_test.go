@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -59,10 +60,7 @@ func TestGradientsTravelWhileOthersAreComputed(t *testing.T) {
 			var groups []*noting
 			for _, g := range paralleltest.Ranks(2) {
 				n := &noting{Group: g}
-				s, err := sessionIn(t, cfg, n, nil, func(all data.Stream) data.Stream { return all })
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := check.Get(sessionIn(t, cfg, n, nil, func(all data.Stream) data.Stream { return all }))(t)
 				s.sums = newSums(s.group, s.model, s.sums.grads, s.sums.total, 500)
 				small, groups = append(small, s), append(groups, n)
 			}
@@ -103,10 +101,7 @@ func TestGradientsTravelWhileOthersAreComputed(t *testing.T) {
 // TestChangedGradientsWait: those of SwAV's prototypes are changed after the backward pass.
 func TestChangedGradientsWait(t *testing.T) {
 	for system, waits := range map[string]bool{"moco": false, "swav": true} {
-		s, err := trySmall(t, 0, 0, viewsSets(system)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Get(trySmall(t, 0, 0, viewsSets(system)...))(t)
 		sums := newSums(parallel.Single{}, s.model, s.model.Params().Grads(), s.model.Params().Grads(), 100)
 		if (sums.model == nil) != waits || (s.pairs().GradientOrder() == nil) != waits {
 			t.Errorf("%s: sums wait for the end: %v, want %v", system, sums.model == nil, waits)

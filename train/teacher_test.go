@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -24,9 +25,7 @@ func TestTutorResumes(t *testing.T) {
 	}
 	ck := whole.save(t, t.TempDir(), 3)
 	again := small(t, 0, 0, tutorSets(dir)...)
-	if _, err := again.Restore(ck); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(again.Restore(ck))(t)
 	for i := 3; i < 5; i++ {
 		want := whole.must(t, i)
 		parts := slices.Clone(want.Parts)
@@ -63,8 +62,6 @@ func TestTutorErrors(t *testing.T) {
 		connectorRun(t, "model.image.size=32"): "must read what this run reads",
 	} {
 		_, err := trySmall(t, 0, 0, tutorSets(dir)...)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), model.TeacherKey) {
-			t.Errorf("got error %v, want %q under %s", err, want, model.TeacherKey)
-		}
+		check.Error(t, err, want, model.TeacherKey)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // cut is a context that is cancelled when it is looked at for the nth time.
@@ -63,9 +65,7 @@ func TestStepTakenBack(t *testing.T) {
 			{
 				x := small(t, 0, 0, c.sets...)
 				ctx := cutAfter(1 << 30)
-				if _, err := x.Step(ctx, 0); err != nil {
-					t.Fatal(err)
-				}
+				check.Get(x.Step(ctx, 0))(t)
 				looks = 1<<30 - *ctx.left
 			}
 			before := s.state()
@@ -82,9 +82,7 @@ func TestStepTakenBack(t *testing.T) {
 			}
 			resumed := small(t, 0, 0, c.sets...)
 			ck := s.save(t, t.TempDir(), c.from)
-			if _, err := resumed.Restore(ck); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(resumed.Restore(ck))(t)
 			for i := range 6 {
 				whole.must(t, c.from+i)
 				s.must(t, c.from+i)

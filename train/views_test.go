@@ -2,8 +2,9 @@ package train
 
 import (
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // viewsSets make a system of images alone of the tiny configuration.
@@ -64,7 +65,5 @@ func TestViewsRestoreAnother(t *testing.T) {
 	moco.must(t, 0)
 	c := moco.save(t, t.TempDir(), 1)
 	swav := small(t, 0, 0, viewsSets("swav")...)
-	if _, err := swav.Restore(c); err == nil || !strings.Contains(err.Error(), "prototypes") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(swav.Restore(c))(t, "prototypes")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -18,13 +19,9 @@ import (
 func copied(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", name))); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(folder, os.DirFS(filepath.Join("testdata", name))))
 	for _, file := range []string{"expected.safetensors"} {
-		if err := os.Remove(filepath.Join(folder, file)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(folder, file)))
 	}
 	for file, text := range files {
 		if text != "" {
@@ -39,10 +36,7 @@ func copied(t *testing.T, name string, files map[string]string) string {
 // config is a golden config.json in which a text is replaced.
 func config1(t *testing.T, name, old, now string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name, "config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join("testdata", name, "config.json")))(t)
 	if !strings.Contains(string(text), old) {
 		t.Fatalf("config.json of %s has no %s", name, old)
 	}
@@ -52,10 +46,7 @@ func config1(t *testing.T, name, old, now string) string {
 // openCLIPConfig1 is config1 of an open_clip_config.json.
 func openCLIPConfig1(t *testing.T, name, old, now string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name, "open_clip_config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join("testdata", name, "open_clip_config.json")))(t)
 	if !strings.Contains(string(text), old) {
 		t.Fatalf("open_clip_config.json of %s has no %s", name, old)
 	}
@@ -315,14 +306,8 @@ func TestBareRoBERTa(t *testing.T) {
 
 // A folder may have a model in the forms of two programs, each with its configuration, as LAION's have: any of its files is read.
 func TestTwoForms(t *testing.T) {
-	config, err := os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_config.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := check.Get(os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_config.json")))(t)
+	other := check.Get(os.ReadFile(filepath.Join("testdata", "open_clip", "open_clip_model.safetensors")))(t)
 	folder := copied(t, "clip", map[string]string{"open_clip_config.json": string(config), "open_clip_model.safetensors": string(other)})
 	if m := open1(t, folder); m.Family != "clip" {
 		t.Errorf("%s is of family %s", m.Path(), m.Family)
@@ -355,9 +340,7 @@ func TestOtherTowersOfOpenCLIP(t *testing.T) {
 		t.Errorf("a Perception Encoder: %q", m.Unlike)
 	}
 	folder := copied(t, "open_clip_vit", map[string]string{"open_clip_model.safetensors": only("", float("visual.head.proj.bias", 6))})
-	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "as open_clip_timm: its projections have a bias") {
-		t.Error(err)
-	}
+	check.Fails(Open(folder))(t, "as open_clip_timm: its projections have a bias")
 }
 
 // What stands for an image in timm depends on its pool and on the place of the last norm: what no style has is a note, and of a dual encoder
@@ -560,9 +543,7 @@ func FuzzModel(f *testing.F) {
 		list[i] = float(list[i].Name, shape...)
 		text := stored(t, list...)
 		file := &File{Path: "a", tensors: map[string]*Tensor{}}
-		if _, err := file.addShard(&shard{path: "a", r: bytes.NewReader(text)}, int64(len(text))); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(file.addShard(&shard{path: "a", r: bytes.NewReader(text)}, int64(len(text))))(t)
 		x := &facts{path: "config.json"}
 		if parseJSON(config, &x.config) != nil {
 			x.config = hfConfig{}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -23,12 +24,8 @@ import (
 func write(t testing.TB, folder, name string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	check.OK(t, os.WriteFile(path, b, 0o666))
 	return path
 }
 
@@ -36,9 +33,7 @@ func write(t testing.TB, folder, name string, b []byte) string {
 func stored(t testing.TB, list ...safetensors.Tensor) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, list, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, safetensors.Write(&b, list, nil))
 	return b.Bytes()
 }
 
@@ -60,17 +55,11 @@ func float(name string, shape ...int) safetensors.Tensor {
 // contents returns all tensors of a model's file, edit may change them.
 func contents(t testing.TB, path string, edit func(list []safetensors.Tensor) []safetensors.Tensor) []byte {
 	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(path))(t)
 	defer f.Close()
 	var list []safetensors.Tensor
 	for _, info := range f.Tensors() {
-		x, err := f.Float32(info.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(f.Float32(info.Name))(t)
 		list = append(list, safetensors.Tensor{Name: info.Name, Shape: info.Shape, Data: x})
 	}
 	if edit != nil {
@@ -98,10 +87,7 @@ func TestShardsAndOldNames(t *testing.T) {
 			return part
 		}))
 	}
-	text, err := json.Marshal(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(index))(t)
 	write(t, folder, "model.safetensors.index.json", text)
 	wrapped := func(prefix string) string {
 		return write(t, t.TempDir(), "a.safetensors", contents(t, golden("bert"), func(list []safetensors.Tensor) []safetensors.Tensor {
@@ -149,9 +135,7 @@ func TestRefusesShards(t *testing.T) {
 		for name, b := range c.files {
 			write(t, folder, name, b)
 		}
-		if _, err := OpenFile(folder); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(OpenFile(folder))(t, want)
 	}
 	var many strings.Builder
 	for i := range maxShards + 1 {
@@ -159,9 +143,7 @@ func TestRefusesShards(t *testing.T) {
 	}
 	folder := t.TempDir()
 	write(t, folder, "pytorch_model.bin.index.json", []byte(`{"weight_map": {`+many.String()[2:]+`}}`))
-	if _, err := OpenFile(folder); err == nil || !strings.Contains(err.Error(), "names 513 shards, more than the 512") {
-		t.Error(err)
-	}
+	check.Fails(OpenFile(folder))(t, "names 513 shards, more than the 512")
 }
 
 // A folder has one model, and a file is what its bytes say, not its name.
@@ -169,16 +151,9 @@ func TestRefusesFiles(t *testing.T) {
 	pickle := func(text string, method uint16) []byte {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		w, err := z.CreateHeader(&zip.FileHeader{Name: "a/data.pkl", Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w := check.Get(z.CreateHeader(&zip.FileHeader{Name: "a/data.pkl", Method: method}))(t)
+		check.Get(w.Write([]byte(text)))(t)
+		check.OK(t, z.Close())
 		return b.Bytes()
 	}
 	one := `{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`
@@ -197,22 +172,16 @@ func TestRefusesFiles(t *testing.T) {
 		"is of no family that is read (it has a): the families that are read are bert, roberta, mpnet, vit, dinov2, timm, resnet, resnet_hf, clip, siglip, open_clip, open_clip_timm, albef": raw(one, 8),
 	} {
 		path := write(t, t.TempDir(), "model.safetensors", b)
-		if _, err := Open(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Fails(Open(filepath.Dir(path)))(t, want)
 	}
 	folder := t.TempDir()
-	if _, err := OpenFile(folder); err == nil || !strings.Contains(err.Error(), "has no weights: want model.safetensors, ") {
-		t.Error(err)
-	}
+	check.Fails(OpenFile(folder))(t, "has no weights: want model.safetensors, ")
 	write(t, folder, "[a].pth", raw(one, 8))
 	if f, err := OpenFile(folder); err != nil || len(f.Names()) != 1 {
 		t.Error(f, err)
 	}
 	write(t, folder, "b.ckpt", raw(one, 8))
-	if _, err := OpenFile(folder); err == nil || !strings.Contains(err.Error(), "has 2 files that may be the weights") {
-		t.Error(err)
-	}
+	check.Fails(OpenFile(folder))(t, "has 2 files that may be the weights")
 	if _, err := OpenFile(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
@@ -220,10 +189,7 @@ func TestRefusesFiles(t *testing.T) {
 
 // Numbers of all types of floats are read, whole or in part, also those that lie apart; others are refused by name.
 func TestRead(t *testing.T) {
-	f, err := OpenFile("../internal/torch/testdata/types.pt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(OpenFile("../internal/torch/testdata/types.pt"))(t)
 	defer f.Close()
 	want := []float32{0, -1.5, 2, 0.25, 1, 6e-8, -3, 100, 65504, 0.5, -0.125, 7}
 	for name, tolerance := range map[string]float64{"float64": 0, "float32": 0, "float16": 1e-7, "bfloat16": 40} {
@@ -242,14 +208,9 @@ func TestRead(t *testing.T) {
 	if err := x.Read(make([]float32, 3), 0); err == nil || !strings.Contains(err.Error(), `tensor "int64" has numbers of type I64, and F64, F32, F16 and BF16 are read`) {
 		t.Error(err)
 	}
-	if err := x.Read(make([]float32, 3), 1); err == nil || !strings.Contains(err.Error(), `elements 1 to 4 of tensor "int64", which has shape [3]`) {
-		t.Error(err)
-	}
+	check.Error(t, x.Read(make([]float32, 3), 1), `elements 1 to 4 of tensor "int64", which has shape [3]`)
 
-	lying, err := OpenFile("../internal/torch/testdata/transposed.pt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lying := check.Get(OpenFile("../internal/torch/testdata/transposed.pt"))(t)
 	defer lying.Close()
 	x, _ = lying.Lookup("")
 	dst := make([]float32, 11)
@@ -258,42 +219,28 @@ func TestRead(t *testing.T) {
 	}
 
 	path := write(t, t.TempDir(), "a.safetensors", raw(`{"a":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]}}`, 2))
-	small, err := OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	small := check.Get(OpenFile(path))(t)
 	defer small.Close()
 	x, _ = small.Lookup("a")
-	if err := x.Read(make([]float32, 2), 0); err == nil || !strings.Contains(err.Error(), "has numbers of type F8_E4M3") {
-		t.Error(err)
-	}
+	check.Error(t, x.Read(make([]float32, 2), 0), "has numbers of type F8_E4M3")
 }
 
 // A tensor of several pieces is read as one, and a file that was cut since is an error.
 func TestReadInPieces(t *testing.T) {
 	const n = pieceLen/4*2 + 5
 	path := write(t, t.TempDir(), "a.safetensors", stored(t, float("a", n)))
-	f, err := OpenFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(OpenFile(path))(t)
 	defer f.Close()
 	x, _ := f.Lookup("a")
 	dst := make([]float32, n-1)
-	if err := x.Read(dst, 1); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, x.Read(dst, 1))
 	for i, v := range dst {
 		if v != float32(i+1) {
 			t.Fatalf("element %d is %v", i+1, v)
 		}
 	}
-	if err := os.Truncate(path, 4*n); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Read(dst, 1); err == nil || !strings.Contains(err.Error(), `read tensor "a": unexpected EOF`) {
-		t.Error(err)
-	}
+	check.OK(t, os.Truncate(path, 4*n))
+	check.Error(t, x.Read(dst, 1), `read tensor "a": unexpected EOF`)
 }
 
 func FuzzIndex(f *testing.F) {

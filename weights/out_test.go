@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // paramsOf are the parameters of a model.
@@ -51,12 +53,8 @@ func TestRenamed(t *testing.T) {
 				continue
 			}
 			got, want := make([]float32, count(p.Shape)), make([]float32, count(p.Shape))
-			if err := p.Read(got); err != nil {
-				t.Fatal(err)
-			}
-			if err := tensor.Read(want, 0); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, p.Read(got))
+			check.OK(t, tensor.Read(want, 0))
 			for i, w := range want {
 				// Rows of padding, of token types and of registers are in other parameters, or in none.
 				folded := strings.Contains(p.Name, "position_embeddings") || strings.Contains(p.Name, "token_type_embeddings") || strings.Contains(p.Name, "distillation_token")
@@ -88,8 +86,6 @@ func TestRenamedRefuses(t *testing.T) {
 		"models of family clip have no tensors for itm_head/weight":       {other, "clip"},
 		"a model of family siglip has image/patch_embed/bias, text_proj/": {all, "siglip"},
 	} {
-		if _, err := Renamed(c.params, Naming{Family: c.family}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		check.Fails(Renamed(c.params, Naming{Family: c.family}))(t, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -16,29 +17,19 @@ type expected struct {
 
 func expect(t *testing.T, name string) expected {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join("testdata", name, "expected.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join("testdata", name, "expected.safetensors")))(t)
 	t.Cleanup(func() { f.Close() })
 	return expected{t, f}
 }
 
 func (e expected) floats(name string) []float32 {
 	e.t.Helper()
-	x, err := e.f.Float32(name)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	return x
+	return check.Get(e.f.Float32(name))(e.t)
 }
 
 func (e expected) ints(name string) (list []int32) {
 	e.t.Helper()
-	x, err := e.f.Int64(name)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	x := check.Get(e.f.Int64(name))(e.t)
 	for _, v := range x {
 		list = append(list, int32(v))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 )
@@ -27,21 +28,12 @@ func TestResNetsCompute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, err := compute.New(compute.Options{Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := check.Get(compute.New(compute.Options{Threads: 1}))(t)
+		p := check.Get(model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m))(t)
 		t.Cleanup(func() { p.Close() })
 		b := batch.New(2)
 		b.SetFloats(batch.Images, e.floats("pixel_values"))
-		states, features, err := p.Image().Encode(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		states, features := check.Get2(p.Image().Encode(t.Context(), b))(t)
 		hidden, pooled := e.floats("hidden"), e.floats("pooled")
 		var want []float32
 		for i := range 2 {
@@ -140,18 +132,13 @@ func TestResNetFiles(t *testing.T) {
 		if err == nil {
 			m.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
+		check.Error(t, err, want)
 	}
 }
 
 // What timm says of a network beside its tensors is heard: others compute something else with the same ones.
 func TestResNetsOfTimm(t *testing.T) {
-	tensors, err := os.ReadFile(golden("resnet18"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tensors := check.Get(os.ReadFile(golden("resnet18")))(t)
 	for _, c := range []struct{ architecture, more, want string }{
 		{"resnet18", ``, "model.image.size=224 "},
 		{"resnet18", `, "pretrained_cfg": {"input_size": [3, 160, 160]}`, "model.image.size=160 "},

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -50,26 +51,14 @@ func TestTowersCompute(t *testing.T) {
 			for _, s := range m.Settings() {
 				sets = append(sets, s.String())
 			}
-			cfg, err := config.Parse("", nil, append(sets, c.sets...))
-			if err != nil {
-				t.Fatal(err)
-			}
-			engine, err := compute.New(compute.Options{Threads: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := check.Get(config.Parse("", nil, append(sets, c.sets...)))(t)
+			engine := check.Get(compute.New(compute.Options{Threads: 1}))(t)
+			p := check.Get(model.Open(cfg, model.Options{Engine: engine, Vocab: 24}, m))(t)
 			t.Cleanup(func() { p.Close() })
 			b := batch.New(2)
 			if m.Has("image/pos_embed") {
 				b.SetFloats(batch.Images, e.floats("pixel_values"))
-				states, features, err := p.Image().Encode(t.Context(), b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				states, features := check.Get2(p.Image().Encode(t.Context(), b))(t)
 				if c.imageStates != "" {
 					near(t, "image states", states, e.floats(c.imageStates), 8, nil)
 				}
@@ -81,10 +70,7 @@ func TestTowersCompute(t *testing.T) {
 				lengths := e.ints("lengths")
 				b.SetInts(batch.Tokens, e.ints("input_ids"))
 				b.SetInts(batch.Lengths, lengths)
-				states, features, err := p.Text().Encode(t.Context(), b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				states, features := check.Get2(p.Text().Encode(t.Context(), b))(t)
 				if c.textStates != "" {
 					near(t, "text states", states, e.floats(c.textStates), 8, padding(lengths, 6))
 				}
@@ -108,9 +94,7 @@ func TestTowersCompute(t *testing.T) {
 func pooled(t *testing.T, m *Model, states []float32) (rows []float32) {
 	t.Helper()
 	w, b := make([]float32, 8*8), make([]float32, 8)
-	if err := errors.Join(m.Read("text/pooler/weight", []int{8, 8}, w), m.Read("text/pooler/bias", []int{8}, b)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(m.Read("text/pooler/weight", []int{8, 8}, w), m.Read("text/pooler/bias", []int{8}, b)))
 	for ; len(states) > 0; states = states[6*8:] {
 		for i, sum := range b {
 			for k, v := range states[:8] {

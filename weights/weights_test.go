@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
 )
@@ -32,10 +33,7 @@ func exists(path string) bool {
 
 func open1(t *testing.T, path string) *Model {
 	t.Helper()
-	m, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Open(path))(t)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -45,9 +43,7 @@ func values(t *testing.T, m *Model, name string) []float32 {
 	t.Helper()
 	shape := m.Shape(name)
 	dst := make([]float32, count(shape))
-	if err := m.Read(name, shape, dst); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Read(name, shape, dst))
 	return dst
 }
 
@@ -123,16 +119,10 @@ func TestGoldens(t *testing.T) {
 // tensors reads tensors of a safetensors file one after the other.
 func tensors(t *testing.T, path string, names ...string) (all []float32) {
 	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(path))(t)
 	defer f.Close()
 	for _, name := range names {
-		x, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(f.Float32(name))(t)
 		all = append(all, x...)
 	}
 	return all
@@ -306,9 +296,7 @@ func TestOtherShapes(t *testing.T) {
 		"has nothing that image/cls_token is made of":                                                          {"image/cls_token", []int{8}, 8},
 		"shape [8] has 8 elements, and 9 are to be read":                                                       {"text/norm/weight", []int{8}, 9},
 	} {
-		if err := m.Read(c.name, c.shape, make([]float32, c.n)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		check.Error(t, m.Read(c.name, c.shape, make([]float32, c.n)), want)
 	}
 	// With a class token its row stays.
 	vit := open1(t, golden("vit"))
@@ -335,10 +323,7 @@ func TestPositionsAsTheProgramResamples(t *testing.T) {
 			if smooth {
 				law = encoders.SmoothPositions
 			}
-			want, err := law(stored, 8, classes, side)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := check.Get(law(stored, 8, classes, side))(t)
 			got := make([]float32, len(want))
 			if err := m.Read("image/pos_embed", []int{classes + side*side, 8}, got); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s to a grid of %d: antialias must be %v (%v)", name, side, smooth, err)

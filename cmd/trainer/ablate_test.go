@@ -15,6 +15,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/eval/ablation"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/ablate"
 )
 
@@ -22,10 +23,7 @@ import (
 // without an evaluation but the last.
 func matrix(t *testing.T, text string) string {
 	t.Helper()
-	base, err := filepath.Abs(tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(filepath.Abs(tiny))(t)
 	return write(t, "matrix.toml", fmt.Sprintf(`
 base = %q
 seeds = [1, 2]
@@ -52,13 +50,8 @@ set = ["objective.distill.alpha=0"]
 // readResults reads results.json.
 func readResults(t *testing.T, dir string) (r ablation.Results) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, ablate.ResultsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(dir, ablate.ResultsFile)))(t)
+	check.OK(t, json.Unmarshal(text, &r))
 	return r
 }
 
@@ -79,10 +72,7 @@ func TestAblate(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"ablate", "--config", matrix(t, three), "--out", out}
 	stdout, stderr := must(t, exitDone, args...)
-	page, err := os.ReadFile(filepath.Join(out, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filepath.Join(out, "report.html")))(t)
 	contains(t, string(page), "<dt>runs done</dt><dd>6 of 6</dd>", "In small type: difference to", "Bold on green")
 	contains(t, stderr, "=== run 1 of 6: warm, seed 1", "=== run 6 of 6: no distillation, seed 2 (about", "parameters from "+filepath.Join(out, "warm", "seed-2", "checkpoints"), "results.json and report.html are in "+out)
 	r := readResults(t, out)
@@ -118,9 +108,7 @@ func TestAblate(t *testing.T) {
 	}
 
 	// Again: nothing is trained, even without the checkpoints of what is done.
-	if err := os.RemoveAll(filepath.Join(out, "plain", "seed-1", "checkpoints")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(filepath.Join(out, "plain", "seed-1", "checkpoints")))
 	again, stderr := must(t, exitDone, args...)
 	if again != stdout || strings.Contains(stderr, "===") {
 		t.Errorf("%s\n%s", again, stderr)
@@ -139,9 +127,7 @@ func TestAblate(t *testing.T) {
 	must(t, exitDone, append(args, "--set", "train.keep_last=1", "--quiet")...)
 
 	// A start that is made anew makes what went on from it stale.
-	if err := os.RemoveAll(filepath.Join(out, "warm", "seed-2")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(filepath.Join(out, "warm", "seed-2")))
 	fails(t, exitUsage, args, "2 run folders do not belong", filepath.Join(out, "plain", "seed-2")+": it started from")
 	list, _ := must(t, exitDone, "ablate", "--config", args[2], "--out", t.TempDir(), "--dry-run", "--seeds", "3,", "--only", "plain")
 	contains(t, list, "2 runs into", "2 to be made", "plain  (starts from warm)", "seeds: 3 missing", "objective.distill.alpha=0")
@@ -244,10 +230,7 @@ func TestAblateWithoutTheMetric(t *testing.T) {
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 
@@ -309,9 +292,7 @@ func regionFiles(t *testing.T, root string) {
 				}
 				return nil
 			}
-			if err := features.WriteArray(filepath.Join(root, split+"_"+name+".npy"), shape, rows); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, features.WriteArray(filepath.Join(root, split+"_"+name+".npy"), shape, rows))
 		}
 		if err := os.WriteFile(filepath.Join(root, split+"_caps.txt"), []byte(strings.Repeat("a photo\n", 500)), 0o644); err != nil {
 			t.Fatal(err)
@@ -330,14 +311,14 @@ func TestShippedMatrices(t *testing.T) {
 	for i := range 9000 {
 		table += fmt.Sprintf("%s\t%d\t%d\n", []string{"train", "train", "train", "train", "val", "test"}[i%6], i, i)
 	}
-	if err := os.WriteFile(filepath.Join(root, "pairs.tsv"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(root, "pairs.tsv"), []byte(table), 0o644))
 	regionFiles(t, root)
 	stored := []string{"data.root=" + root, "data.pairs.image=image.safetensors", "data.pairs.text=text.safetensors"}
 	for _, f := range files {
-		if _, err := ablate.Open(filepath.Join("../../configs/ablation", f), ablate.Options{Out: t.TempDir(), Set: stored, Log: io.Discard}); err != nil {
-			t.Error(err)
-		}
+		t.Run(f, func(t *testing.T) {
+			t.Parallel()
+			o := ablate.Options{Out: t.TempDir(), Set: stored, Seeds: []int64{1}, Log: io.Discard} // keys are those of any seed
+			check.Get(ablate.Open(filepath.Join("../../configs/ablation", f), o))(t)
+		})
 	}
 }

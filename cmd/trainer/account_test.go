@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // data check --write writes a list without what cannot be read, from which a run trains and evaluates.
@@ -12,9 +14,7 @@ func TestCheckWrites(t *testing.T) {
 	dir, flags := photoData(t)
 	truncatedJPEG(t, filepath.Join(dir, "val", "004.png"))
 	truncatedJPEG(t, filepath.Join(dir, "train", "003.png"))
-	if err := os.Remove(filepath.Join(dir, "train", "007.png")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(dir, "train", "007.png")))
 	check := append([]string{"data", "check", "--config", tiny}, flags...)
 	for split, want := range map[string]string{"train": "14 images that can be read", "val": "9 images that can be read"} {
 		stdout, _ := must(t, exitDone, append(check, "--split", split, "--write", filepath.Join(dir, split+"-clean.csv"))...)
@@ -46,13 +46,9 @@ func TestInputsAreCounted(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, append([]string{"train", "--config", tiny, "--max-steps", "1", "--out", run}, flags...)...)
 	folder := filepath.Join(dir, "mixed")
-	if err := os.MkdirAll(filepath.Join(folder, "in"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(filepath.Join(folder, "in"), 0o755))
 	for _, name := range []string{"a.avif", "b.heic", "in/c.jp2", "in/notes.txt"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o644))
 	}
 	for to, name := range map[string]string{"val": "one", "test": "two"} {
 		if err := os.Symlink(filepath.Join(dir, to), filepath.Join(folder, name)); err != nil {
@@ -74,9 +70,7 @@ func TestInputsAreCounted(t *testing.T) {
 		table += "val/" + name + ".png\t\"go\" " + name + "\n./val//" + name + ".png\tqqq\n"
 	}
 	table += "val/006.png\t...\n"
-	if err := os.WriteFile(filepath.Join(dir, "t.tsv"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "t.tsv"), []byte(table), 0o644))
 	args := []string{"--config", tiny, "--set", "data.kind=csv", "--set", "data.root=" + dir, "--set", "data.csv.train_files=t.tsv", "--set", "data.csv.val_files=t.tsv", "--set", "data.csv.quoting=none",
 		"--set", "train.batch_size=4"}
 	const want = "11 rows: 10 used; left out: nothing is left of it after cleaning: 1 ("

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestAlignForecast compares files of features before anything is fitted.
@@ -17,10 +19,7 @@ func TestAlignForecast(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	stdout, _ := must(t, exitDone, "align-forecast", image, text, "--rows", "200", "--out", page)
 	contains(t, stdout, "300 pairs, of which 200 were looked at", "mutual k-NN  1.000", "CKA          1.000", "nearly same: ", "page: "+page)
-	drawn, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := check.Get(os.ReadFile(page))(t)
 	contains(t, string(drawn), "<svg", "mutual k-NN", "nearly the same", "looked at")
 
 	// Of a configuration only the training pairs are looked at.
@@ -58,9 +57,7 @@ func TestAlignForecast(t *testing.T) {
 		}
 	}
 	odd := filepath.Join(t.TempDir(), "\a'\".safetensors") // whatever a file may be called
-	if err := os.Link(image, odd); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Link(image, odd))
 	must(t, exitDone, "align-forecast", odd, text, "--shuffles", "19")
 	fails(t, exitFailed, []string{"align-forecast", image, text, "--out", filepath.Join(dir, "none", "page.html")}, "choose another file with --out")
 }
@@ -85,9 +82,7 @@ func TestAlignForecastCaptions(t *testing.T) {
 		}
 	}
 	dir := featuresIn(t, w, image, text)
-	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o666))
 	args := append([]string{"align-forecast", "--json"}, alignArgs(t, 10)...)
 	stdout, _ := must(t, exitDone, append(args, "--set", "data.root="+dir, "--set", "data.pairs.index=pairs.tsv", "--set", "data.pairs.val_samples=0", "--set", "data.pairs.test_samples=0")...)
 	if m := parseJSON(t, stdout); m["likeness"] != "unlike" || m["pairs"] != 80.0 || m["looked"] != 80.0 {

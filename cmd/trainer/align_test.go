@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // alignArgs are the arguments of a closed form over rotated features of 12 channels.
@@ -29,10 +31,7 @@ func TestAlignFromTheCommandLine(t *testing.T) {
 			if r1 := fitted["i2t_r1"].(float64); r1 < least {
 				t.Errorf("R@1 %v of rotated features, chance is 2.5: %s", r1, stdout)
 			}
-			log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			log := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 			contains(t, string(log), `"fit/cosine":`, `"eval/retrieval/first/r_mean":`)
 			if strings.Contains(string(log), `"lr"`) || strings.Contains(string(log), `"loss"`) {
 				t.Errorf("a fit has no rate and no loss: %s", log)
@@ -62,13 +61,9 @@ func TestAlignFromTheCommandLine(t *testing.T) {
 			}
 			// A query needs no file of the training.
 			gone := filepath.Join(files, "image.safetensors")
-			if err := os.Rename(gone, gone+".gone"); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Rename(gone, gone+".gone"))
 			hits(t, all, "--text-features", text, "--k", "1")
-			if err := os.Rename(gone+".gone", gone); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Rename(gone+".gone", gone))
 			must(t, exitDone, "report", dir, "--quiet")
 			stdout, _ = must(t, exitDone, "inspect", dir)
 			contains(t, stdout, "alignment", "image.", "text.")

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestAlignWith: the scores of two fits are averaged over the same texts of stored features alone, and not those of
@@ -22,14 +24,10 @@ func TestAlignWith(t *testing.T) {
 				fmt.Fprintf(&b, "%d\t%d\n", i, j)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(folder, "pairs.tsv"), []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(folder, "pairs.tsv"), []byte(b.String()), 0o666))
 		dir := t.TempDir()
 		name := filepath.Base(dir) + ".tsv" // each run keeps its table
-		if err := os.Rename(filepath.Join(folder, "pairs.tsv"), filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Rename(filepath.Join(folder, "pairs.tsv"), filepath.Join(folder, name)))
 		must(t, exitDone, append(append([]string{"train", "--out", dir}, data...), "--set", "data.pairs.index="+name)...)
 		return dir
 	}

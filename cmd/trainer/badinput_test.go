@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Mistakes of a configuration: each is one line with place, key, value and advice,
@@ -66,9 +68,7 @@ func TestBadPlaces(t *testing.T) {
 	fails(t, exitUsage, tinyArgs(filepath.Join(file, "run")), "run.out: ", "not a directory", "choose another folder with --out")
 	if os.Getuid() != 0 { // root may write anywhere
 		dir := t.TempDir()
-		if err := os.Chmod(dir, 0o555); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Chmod(dir, 0o555))
 		fails(t, exitFailed, tinyArgs(filepath.Join(dir, "run")), "permission denied", "make the folder writable")
 	}
 	vocab := write(t, "vocab.txt", "[PAD]\n[UNK]\n[CLS]\na\nred\n")
@@ -89,10 +89,7 @@ func TestBadPlaces(t *testing.T) {
 func TestResumeWithAnotherConfig(t *testing.T) {
 	dir := t.TempDir()
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "2", "--quiet")...)
-	text, err := os.ReadFile(filepath.Join(dir, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(dir, "config.toml")))(t)
 	const again = "or start anew with --resume never"
 	rows := []struct {
 		code int
@@ -122,14 +119,9 @@ func TestResumeWithAnotherConfig(t *testing.T) {
 	}
 	// Other kernels are told, with a setting or without.
 	environment := filepath.Join(dir, "environment.json")
-	text, err = os.ReadFile(environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = check.Get(os.ReadFile(environment))(t)
 	text = regexp.MustCompile(`"kernels": ".*"`).ReplaceAll(text, []byte(`"kernels": "openblas, avx2, 3 threads"`))
-	if err := os.WriteFile(environment, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(environment, text, 0o666))
 	_, stderr = must(t, exitDone, tinyArgs(dir, "--max-steps", "5", "--set", "train.batch_size=4", "--set", "optimizer.lr=2e-3")...)
 	contains(t, stderr, "changed since the checkpoint: kernels = ", `(was "openblas, avx2, 3 threads")`, "bit by bit")
 }
@@ -147,17 +139,12 @@ func TestResumeWithAnotherDecoder(t *testing.T) {
 		}
 		must(t, exitDone, args("1")...)
 		environment := filepath.Join(dir, "environment.json")
-		text, err := os.ReadFile(environment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(environment))(t)
 		other := strings.Replace(string(text), `"decoder": "builtin"`, `"decoder": "turbojpeg 99"`, 1)
 		if other == string(text) {
 			t.Fatalf("no decoder in %s", text)
 		}
-		if err := os.WriteFile(environment, []byte(other), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(environment, []byte(other), 0o666))
 		_, stderr := must(t, exitDone, args("2")...)
 		if strings.Contains(stderr, `changed since the checkpoint: decoder of JPEG files = "builtin" (was "turbojpeg 99"), so pixels differ`) != r.told {
 			t.Errorf("%s: %s", name, stderr)
@@ -215,9 +202,7 @@ func TestMissingSplits(t *testing.T) {
 	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.train_files=[]"), "data.captions.train_files: must name at least one file")
 	fails(t, exitUsage, append(args, "--out", out, "--set", "data.captions.train_files=none.json"), "data.captions.train_files:", "none.json")
 	broken := filepath.Join(dir, "broken.json")
-	if err := os.WriteFile(broken, []byte("[{\"image\": \"a.png\"}]"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(broken, []byte("[{\"image\": \"a.png\"}]"), 0o666))
 	fails(t, exitFailed, append(args, "--out", out, "--set", "data.captions.train_files=broken.json"), "broken.json: entry 0", `"caption" is missing`)
 
 	// Without evaluation during training a run needs no split for it.

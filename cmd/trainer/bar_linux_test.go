@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // openTerminal returns a pseudo-terminal: what is written to tty is read from screen.
@@ -33,14 +35,10 @@ func openTerminal(t *testing.T) (tty, screen *os.File) {
 // written returns what was written to a terminal since the last call.
 func written(t *testing.T, tty, screen *os.File) string {
 	t.Helper()
-	if _, err := tty.WriteString("\x00"); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(tty.WriteString("\x00"))(t)
 	var text strings.Builder
 	for one := make([]byte, 1); ; {
-		if _, err := screen.Read(one); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(screen.Read(one))(t)
 		if one[0] == 0 {
 			return text.String()
 		}
@@ -51,9 +49,7 @@ func written(t *testing.T, tty, screen *os.File) string {
 // TestMessagesAboveBars: a message has a line of its own, whatever bar stands there.
 func TestMessagesAboveBars(t *testing.T) {
 	tty, screen := openTerminal(t)
-	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 60}))
 	messages := &output{file: tty}
 	for name, say := range map[string]func(){
 		"of a command": func() {
@@ -83,9 +79,7 @@ func TestMessagesAboveBars(t *testing.T) {
 func TestBarFillsTheLine(t *testing.T) {
 	tty, screen := openTerminal(t)
 	resize := func(columns int) {
-		if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(columns)}))
 	}
 	read := func() string { return written(t, tty, screen) }
 	resize(120)

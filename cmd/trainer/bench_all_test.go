@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/bench"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestBenchAll measures a small configuration as all of them and sets the file beside a later one.
@@ -19,10 +20,7 @@ func TestBenchAll(t *testing.T) {
 	args := []string{"bench", "--all", "--steps", "1", "--warmup", "1"}
 	stdout, _ := must(t, exitDone, append(args, "--save", file)...)
 	contains(t, stdout, "tiny fp32", "samples/s", "start to first step of tiny")
-	m, err := bench.ReadMachine(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(bench.ReadMachine(file))(t)
 	if !m.Complete || m.Date == "" || m.Software.GoVersion == "" || !strings.Contains(m.Source, "--all") {
 		t.Errorf("got %+v", m)
 	}
@@ -31,29 +29,20 @@ func TestBenchAll(t *testing.T) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 	contains(t, stdout, "now/before")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(file))(t)
 	named := strings.Replace(string(text), "{", `{"name": "mine",`, 1)
-	if err := os.WriteFile(file, []byte(named), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte(named), 0o644))
 	must(t, exitDone, append(args, "--save", file)...)
 	if m, err := bench.ReadMachine(file); err != nil || m.Name != "mine" {
 		t.Errorf("measured anew the machine is called %q (%v)", m.Name, err)
 	}
 	renamed := strings.ReplaceAll(string(text), `"config": "tiny"`, `"config": "small"`)
-	if err := os.WriteFile(file, []byte(renamed), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte(renamed), 0o644))
 	if code, _, stderr := trainer(t, append(args, "--compare", file, "--fail-below", "0.001")...); code != exitFailed || !strings.Contains(stderr, "--fail-below compares nothing") {
 		t.Errorf("no step in common: code %d, %s", code, stderr)
 	}
 	other := strings.Replace(named, `"processor": "`, `"processor": "another `, 1)
-	if err := os.WriteFile(file, []byte(other), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte(other), 0o644))
 	if code, _, stderr := trainer(t, append(args, "--compare", file)...); code != exitFailed || !strings.Contains(stderr, "another kind of machine") {
 		t.Errorf("code %d, %s", code, stderr)
 	}

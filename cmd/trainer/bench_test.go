@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/bench"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // quickPeak shortens the measurement of the peak for a test.
@@ -49,10 +50,7 @@ func TestBenchSaveAndCompare(t *testing.T) {
 	file := filepath.Join(dir, "before.json")
 	args := []string{"bench", "--config", tiny, "--steps", "1", "--warmup", "1"}
 	must(t, exitDone, append(args, "--save", file)...)
-	before, err := bench.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := check.Get(bench.Read(file))(t)
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("files beside the result: %v", list)
 	}
@@ -80,13 +78,8 @@ func TestBenchVary(t *testing.T) {
 	contains(t, stdout, "what a step costs by batch", "what a step costs by model.heads.dropout", "speed-up", "planned MB")
 	contains(t, stderr, "batch=4: ", "model.heads.dropout=0.5: ", "ms a step")
 	var saved struct{ Tables []bench.Table }
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &saved); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(file))(t)
+	check.OK(t, json.Unmarshal(text, &saved))
 	if len(saved.Tables) != 2 || len(saved.Tables[0].Rows) != 2 {
 		t.Fatalf("saved %s", text)
 	}
@@ -98,9 +91,7 @@ func TestBenchVary(t *testing.T) {
 	if a, b := saved.Tables[0].Rows[0].Result, saved.Tables[0].Rows[1].Result; b.GFLOP <= a.GFLOP || b.BufferMB <= a.BufferMB {
 		t.Error("twice the batch costs no more")
 	}
-	if _, err := bench.Read(file); err == nil || !strings.Contains(err.Error(), "no result of one configuration") {
-		t.Errorf("comparing with a table: %v", err)
-	}
+	check.Fails(bench.Read(file))(t, "no result of one configuration")
 }
 
 // TestBenchVaryFails: what was measured before a row fails is kept by --save, with --json too, which prints no half

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -27,15 +28,9 @@ func TestCautions(t *testing.T) {
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", dir, "--quiet")
 	contains(t, stdout, "note: text to image is not above chance")
 	must(t, exitDone, "report", dir, "--no-model", "--quiet")
-	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filepath.Join(dir, "report.html")))(t)
 	contains(t, string(page), "image to text is not above chance")
-	log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 	if strings.Contains(string(log), "notes") {
 		t.Error("metrics.jsonl has words")
 	}
@@ -66,12 +61,8 @@ func TestCautionsOfColumns(t *testing.T) {
 	bad[5*d+1] = float32(math.NaN())
 	for name, x := range map[string][]float32{"image": image, "text": text, "bad": bad} {
 		var b bytes.Buffer
-		if err := safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}}, nil); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name+".safetensors"), b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, safetensors.Write(&b, []safetensors.Tensor{{Name: "x", Shape: []int{n, d}, Data: x}}, nil))
+		check.OK(t, os.WriteFile(filepath.Join(dir, name+".safetensors"), b.Bytes(), 0o666))
 	}
 	data := []string{"--config", "../../configs/align.toml", "--set", "data.root=" + dir, "--set", "data.pairs.image=image.safetensors", "--set", "data.pairs.text=text.safetensors",
 		"--set", "data.pairs.val_samples=4", "--set", "data.pairs.test_samples=20"}

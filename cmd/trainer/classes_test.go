@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // classFolder writes a folder with two small images of each of some classes.
@@ -16,25 +18,16 @@ func classFolder(t *testing.T, classes ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for k, class := range classes {
-		if err := os.MkdirAll(filepath.Join(dir, class), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Join(dir, class), 0o755))
 		for i, name := range []string{"a.png", "b.png"} {
 			m := image.NewRGBA(image.Rect(0, 0, 9, 7))
 			for p := range m.Pix {
 				m.Pix[p] = uint8(60*k + 10*i + p%3)
 			}
 			m.Set(1, 1, color.White)
-			f, err := os.Create(filepath.Join(dir, class, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := png.Encode(f, m); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(os.Create(filepath.Join(dir, class, name)))(t)
+			check.OK(t, png.Encode(f, m))
+			check.OK(t, f.Close())
 		}
 	}
 	return dir
@@ -47,19 +40,13 @@ func TestZeroShotImages(t *testing.T) {
 		"--set", "eval.probe_samples=40", "--set", "eval.probe_hold=0.5")...)
 	contains(t, stderr, "zero-shot top-1 ", "linear probe top-1 ")
 	contains(t, stdout, "zero-shot accuracy", "linear", "The decay ")
-	log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 	contains(t, string(log), `"eval/zeroshot/top1":`, `"eval/zeroshot/class_top1":`, `"eval/probe/top1":`, `"eval/probe/decay":`, `"eval/retrieval/rsum":`)
 	for _, draw := range []bool{false, true} { // the page of the run, and one drawn anew from its folder
 		if draw {
 			must(t, exitDone, "report", dir, "--no-model")
 		}
-		page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := check.Get(os.ReadFile(filepath.Join(dir, "report.html")))(t)
 		contains(t, string(page), "Zero-shot classification on val, step 2", "Linear probe on val, step 2", "confusion of classes")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "classes.json"), []byte(`[{"title": "x", "table": {"names": ["a"]}}]`), 0o644); err != nil {
@@ -79,9 +66,7 @@ func TestZeroShotImages(t *testing.T) {
 		MeanTop1                         float64                  `json:"class_top1"`
 		Unlabelled, Pairs, Train, Voters int
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &got))
 	images := 0
 	for _, row := range got.Confusion {
 		for _, n := range row {
@@ -98,19 +83,14 @@ func TestZeroShotImages(t *testing.T) {
 	folder := append(eval, "--set", "eval.zeroshot.images="+root, "--set", "eval.zeroshot.classes="+names, "--set", "eval.zeroshot.templates_file="+templates)
 	stdout, _ = must(t, exitDone, append(folder, "--out", out)...)
 	contains(t, stdout, "zeroshot: 6 images, 3 classes of 8 prompts, step 2", "chance %                   33.33  100.00", "tiny thing", "blue square")
-	page, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(out))(t)
 	contains(t, string(page), "evaluation of classes", "tiny thing", "confusion of classes", "<svg", "Zero-shot classification, step 2")
 	stdout, _ = must(t, exitDone, append(folder, "--json")...) // no split was read
 	if split, named := parseJSON(t, stdout)["split"]; named {
 		t.Errorf("the images of a folder are said to be those of the split %v", split)
 	}
 	fails(t, exitUsage, append(folder, "--split", "test"), "the task zeroshot reads files of its own and no split of the data: leave out --split")
-	if err := os.WriteFile(filepath.Join(root, "small", "c.png"), []byte("no picture"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(root, "small", "c.png"), []byte("no picture"), 0o644))
 	fails(t, exitFailed, folder, "evaluation: data: 1 of 7 samples are bad, more than data.max_bad_share = 0.01 allows", "c.png")
 	stdout, _ = must(t, exitDone, append(folder, "--json", "--set", "data.max_bad_share=0.2")...)
 	if m := parseJSON(t, stdout); m["left_out"] != 1.0 || m["images"] != 6.0 {

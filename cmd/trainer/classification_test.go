@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // classesArgs train a small classifier for some steps.
@@ -66,27 +68,18 @@ func TestClassificationRun(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Task != "classification" || r.Images != 20 || r.Classes != 64 || r.Top1 == nil || r.Top5 < *r.Top1 || r.Majority < 5 || len(r.Confusion) != 64 {
 		t.Errorf("%v: %.400s", err, stdout)
 	}
-	f, err := os.Open(results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Open(results))(t)
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) != 21 || strings.Join(rows[0], ",") != "image,class" || rows[1][0] != "scenes/test/0" || !strings.Contains(rows[1][1], " ") {
 		t.Errorf("results %v (%v)", rows, err)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(page))(t)
 	contains(t, string(text), "Classification on test", "Wrong answers", `<dd class="no">`, "data:image/png;base64,", "Heat maps: what the patches add to the logit", "most often taken for")
 	if all, maps := strings.Count(string(text), "<img "), strings.Count(string(text), `alt="where the model looks"`); all != 2*20 || maps != 20 {
 		t.Errorf("%d pictures, of which %d are heat maps", all, maps)
 	}
-	run, err := os.ReadFile(filepath.Join(out, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := check.Get(os.ReadFile(filepath.Join(out, "report.html")))(t)
 	contains(t, string(run), "Classification on test, step 6")
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", out, "--task", "probe")
 	contains(t, stdout, "linear")

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // combinedArgs is a tiny run with all ideas: class tokens of two spheres, a learned metric
@@ -97,19 +99,14 @@ func TestCombinedRunIsLoggedAndEvaluated(t *testing.T) {
 			Score string             `json:"score"`
 			First map[string]float64 `json:"first"`
 		}
-		if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(stdout), &e))
 		if e.Score != name || len(e.First) == 0 {
 			t.Errorf("eval.score=%s: scored by %q, %v", score, e.Score, e.First)
 		}
 	}
 	page := filepath.Join(dir, "page.html")
 	must(t, exitDone, "report", dir, "--quiet", "--out", page)
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(page))(t)
 	for _, part := range []string{"gssf/weight", "geometric", "Graph over the queue", "t-SNE"} {
 		if !bytes.Contains(text, []byte(part)) {
 			t.Errorf("the report has no %q", part)

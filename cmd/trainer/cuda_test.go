@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/dynlib"
@@ -27,20 +28,13 @@ func cudaArgs(out string, more ...string) []string {
 // endAt removes the checkpoints of a run after a step, as if it had ended there.
 func endAt(t *testing.T, dir string, step int) {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "checkpoints", "step-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(filepath.Glob(filepath.Join(dir, "checkpoints", "step-*")))(t)
 	for _, p := range list {
 		if filepath.Base(p) > checkpointName(step) {
-			if err := os.RemoveAll(p); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.RemoveAll(p))
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, "checkpoints", "latest")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(dir, "checkpoints", "latest")))
 }
 
 // Two runs on the device have the same bits, also where one of them was resumed; micro-batches and other features

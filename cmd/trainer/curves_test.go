@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var updateCurves = flag.Bool("update", false, "write testdata/curves anew")
@@ -127,6 +129,7 @@ func TestCurves(t *testing.T) {
 		"train.max_steps=2", "data.scenes.min_objects=1", "data.scenes.max_objects=2")}.train(t, judge)
 	for _, c := range curveRuns(classImages(t), judge, featuresFolder(t, 80, 12)) {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // a process of its own with one thread
 			got := c.train(t, filepath.Join(t.TempDir(), "run"))
 			path := filepath.Join("testdata", "curves", c.name+".json")
 			if *updateCurves {
@@ -179,16 +182,9 @@ func numbers(into map[string]float64, path string, v any) {
 // save writes c, floats with all their digits.
 func (c curve) save(t *testing.T, path string) {
 	t.Helper()
-	b, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(json.MarshalIndent(c, "", " "))(t)
+	check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	check.OK(t, os.WriteFile(path, append(b, '\n'), 0o644))
 }
 
 func loadCurve(t *testing.T, path string) (c curve) {
@@ -271,8 +267,6 @@ func classImages(t *testing.T) string {
 // addImage adds m to a folder, named by the number of images that are there.
 func addImage(t *testing.T, dir string, m image.Image) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(dir, 0o755))
 	writeImage(t, filepath.Join(dir, fmt.Sprintf("%02d.png", len(names(t, dir)))), m)
 }

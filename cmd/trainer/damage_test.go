@@ -9,19 +9,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // zeroed puts zeros into the middle of a file.
 func zeroed(t *testing.T, path string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(path))(t)
 	clear(b[len(b)/2:][:min(len(b)/4, 32<<10)])
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, b, 0o666))
 }
 
 // Zeros in the parameters of the newest checkpoint: every command takes the one before and

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // smallModel is a model whose step takes milliseconds.
@@ -66,9 +68,7 @@ func TestDataBenchFilesWithCache(t *testing.T) {
 func TestDataBenchFailures(t *testing.T) {
 	set := twoCaptions(t)
 	bad := filepath.Join(t.TempDir(), "list.json")
-	if err := os.WriteFile(bad, []byte(`[{"image": "none.png", "caption": "a sheet of paper"}]`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(bad, []byte(`[{"image": "none.png", "caption": "a sheet of paper"}]`), 0o644))
 	for _, r := range []struct {
 		args []string
 		code int

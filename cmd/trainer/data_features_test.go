@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The commands of make frozen, on fewer pictures: plain features are written and aligned, and words find pictures that
@@ -26,10 +27,7 @@ func TestFeaturesToSearch(t *testing.T) {
 	rows := filepath.Join(folder, "image.npy")
 	embed := []string{"embed", "--checkpoint", ck, "--rows", rows, "--out", out, "--shard", "150", "--quiet"}
 	must(t, exitDone, append(embed, "--names", texts)...)
-	b, err := os.ReadFile(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(texts))(t)
 	captions := strings.Split(string(b), "\n")
 	stdout, _ = must(t, exitDone, "data", "features", "--text", captions[333], "--out", query)
 	contains(t, stdout, "features of 1 text of 1024 channels in "+query)
@@ -54,14 +52,10 @@ func TestFeaturesToSearch(t *testing.T) {
 	// Other names are other inputs, and must be as many as there are rows.
 	captions[0] = "another name"
 	for want, content := range map[string][]string{"has 399 lines, the features 400 rows": captions[:399], "line 3 is blank": append([]string{"a", "b", ""}, captions...)} {
-		if err := os.WriteFile(texts, []byte(strings.Join(content, "\n")), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(texts, []byte(strings.Join(content, "\n")), 0o666))
 		fails(t, exitFailed, append(embed, "--names", texts), want)
 	}
-	if err := os.WriteFile(texts, []byte(strings.Join(captions, "\n")), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte(strings.Join(captions, "\n")), 0o666))
 	_, stderr := must(t, exitDone, append(embed[:len(embed)-1], "--names", texts)...)
 	contains(t, stderr, "shard 1 is made again: its rows have changed since")
 	if strings.Contains(stderr, "shard 2") {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // kindsFolder writes ten images with captions in the form of every kind of data with files, and returns
@@ -19,9 +21,7 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 	t.Helper()
 	dir = t.TempDir()
 	put := func(name string, b []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), b, 0o644))
 	}
 	var csv, flickr, coco, annotations strings.Builder
 	var shard bytes.Buffer
@@ -31,9 +31,7 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 		m := image.NewGray(image.Rect(0, 0, 40, 40))
 		m.SetGray(3, 3, color.Gray{Y: uint8(20 * i)})
 		var b bytes.Buffer
-		if err := png.Encode(&b, m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, png.Encode(&b, m))
 		name, caption := fmt.Sprintf("%d.png", i), fmt.Sprintf("picture %d", i)
 		put(name, b.Bytes())
 		fmt.Fprintf(&csv, "%s,%s\n", name, caption)
@@ -45,18 +43,13 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 			_, _ = w.Write(body)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, w.Close())
 	put("pairs.csv", []byte(csv.String()))
 	put("captions.token", []byte(flickr.String()))
 	put("coco.json", []byte(`{"images": [`+coco.String()[1:]+`], "annotations": [`+annotations.String()[1:]+`]}`))
 	put("list.txt", []byte("1.png\n2.png\n3.png\n4.png\n"))
 	put("0.tar", shard.Bytes())
-	table, err := os.ReadFile("../../data/testdata/parquet/struct.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := check.Get(os.ReadFile("../../data/testdata/parquet/struct.parquet"))(t)
 	put("table.parquet", table)
 	return dir, map[string][]string{
 		"csv":        {"data.csv.train_files=pairs.csv", "data.csv.val_files=pairs.csv"},
@@ -72,9 +65,7 @@ func kindsFolder(t *testing.T) (dir string, kinds map[string][]string) {
 func TestDataOfTasks(t *testing.T) {
 	dir, flags := photoData(t)
 	row := `{"image": "val/000.png", "sentence": "a picture", "label": "neutral"}`
-	if err := os.WriteFile(filepath.Join(dir, "ve.json"), []byte("["+row+"]"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "ve.json"), []byte("["+row+"]"), 0o644))
 	for _, command := range [][]string{{"check"}, {"stats"}, {"preview", "--out", filepath.Join(dir, "sheet.png")}} {
 		must(t, exitDone, append(append([]string{"data"}, command...), "--set", "data.kind=entailment", "--set", "data.root="+dir, "--set", "data.examples.train_files=ve.json")...)
 	}

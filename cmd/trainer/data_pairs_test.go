@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // featureFile writes n rows of w numbers as a .npy file; bad says which row is not finite.
@@ -23,9 +25,7 @@ func featureFile(t *testing.T, path string, n, w, bad int) {
 		u := math.Float32bits(v)
 		b = append(b, byte(u), byte(u>>8), byte(u>>16), byte(u>>24))
 	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, b, 0o644))
 }
 
 // featureFiles writes two files of pairs and returns the arguments that select them.

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // twoCaptions writes a captions data set with one good and one missing image and
@@ -25,9 +26,7 @@ func twoCaptions(t *testing.T) []string {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
 	list := `[{"image": "a.png", "caption": ["a sheet", "a sheet"], "image_id": 1}, {"image": "b.png", "caption": "missing", "image_id": 2}]`
-	if err := os.WriteFile(filepath.Join(dir, "list.json"), []byte(list), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "list.json"), []byte(list), 0o644))
 	return []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.captions.train_files=list.json",
 		"--set", "data.captions.val_files=list.json", "--set", "model.image.size=32"}
 }
@@ -41,15 +40,9 @@ func TestPreviewScenes(t *testing.T) {
 		if code != exitDone || stderr != "" || m["images"] != 4.0 || m["left_out"] != 0.0 {
 			t.Fatalf("%s: code %d, stderr %q, stdout %s", split, code, stderr, stdout)
 		}
-		f, err := os.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Open(file))(t)
 		defer f.Close()
-		img, err := png.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := check.Get(png.Decode(f))(t)
 		if size := img.Bounds(); float64(size.Dx()) != m["width"] || float64(size.Dy()) != m["height"] || size.Dx() < 64 {
 			t.Errorf("%s: %v, want %v x %v", split, size, m["width"], m["height"])
 		}
@@ -70,10 +63,7 @@ func TestPreviewLeavesOutBadImages(t *testing.T) {
 // whatever the shape of the file, with its first cleaned caption.
 func TestPreviewShowsEvaluation(t *testing.T) {
 	set := twoCaptions(t) // a.png is no square
-	cfg, err := config.Load("", append(overridesOf(set), "eval.folds=3"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load("", append(overridesOf(set), "eval.folds=3")))(t)
 	n := 5
 	next, err := samples(t.Context(), cfg, "val", &n, source.Options{})
 	if err != nil || n != 2 {
@@ -84,10 +74,7 @@ func TestPreviewShowsEvaluation(t *testing.T) {
 		t.Fatal(len(views), captions, err)
 	}
 	cfg.Eval.Folds = 0
-	seen, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := check.Get(source.Eval(t.Context(), cfg.Source(), "val", source.Options{}))(t)
 	got, want := make([]float32, 3*32*32), make([]float32, 3*32*32)
 	transform.Normalize(views[0], got)
 	if err := seen.LoadImage(0, want); err != nil || views[0].W != 32 || views[0].H != 32 || !slices.Equal(got, want) {
@@ -110,10 +97,7 @@ func TestPreviewFormats(t *testing.T) {
 	for name, format := range map[string]string{"a.png": "png", "a.jpg": "jpeg", "a.JPEG": "jpeg"} {
 		file := filepath.Join(t.TempDir(), name)
 		must(t, exitDone, "data", "preview", "--set", "model.image.size=32", "--images", "1", "--out", file)
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(file))(t)
 		if _, got, err := image.DecodeConfig(bytes.NewReader(b)); err != nil || got != format {
 			t.Errorf("%s is a %s, want %s (%v)", name, got, format, err)
 		}
@@ -235,18 +219,11 @@ func TestDataOfFolder(t *testing.T) {
 	if code, _, stderr := trainer(t, "data", "preview", "--images", "1", "--set", "model.image.size=32", "--out", sheet); code != exitDone {
 		t.Fatal(stderr)
 	}
-	b, err := os.ReadFile(sheet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(sheet))(t)
 	for _, name := range []string{"train/cat/1.png", "train/dog/1.png", "val/dog/2.png"} {
 		path := filepath.Join(dir, "set", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.OK(t, os.WriteFile(path, b, 0o644))
 	}
 	args := []string{"--set", "data.kind=folder", "--set", "data.root=" + filepath.Join(dir, "set"), "--set", "data.vocab_size=64", "--set", "model.image.size=32"}
 	code, stdout, stderr := trainer(t, append([]string{"data", "stats", "--json"}, args...)...)
@@ -271,20 +248,14 @@ func TestDataOfFolder(t *testing.T) {
 // and its class.
 func TestPreviewTwoPictures(t *testing.T) {
 	sets := []string{"data.kind=nlvr", "data.examples.source=scenes", "model.image.size=32", "data.crop_scale_min=1", "data.flip=false", "data.randaugment_ops=0"}
-	cfg, err := config.Load("../../configs/nlvr.toml", sets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load("../../configs/nlvr.toml", sets))(t)
 	for _, split := range []string{"train", "val"} {
 		n := 4
 		next, err := samples(t.Context(), cfg, split, &n, source.Options{})
 		if err != nil || n != 4 {
 			t.Fatal(split, n, err)
 		}
-		x, err := source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := check.Get(source.OpenExamples(t.Context(), cfg.Source(), split, source.Options{}))(t)
 		classes := map[string]bool{}
 		for i := range n {
 			shown, captions, err := next(i)
@@ -294,10 +265,7 @@ func TestPreviewTwoPictures(t *testing.T) {
 			}
 			classes[x.Labels()[e.Label]] = true
 			for k, m := range shown {
-				want, err := x.Picture(i, k)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := check.Get(x.Picture(i, k))(t)
 				if got := m.NRGBA(); got.Bounds() != want.NRGBA().Bounds() || !near(got.Pix, want.NRGBA().Pix) {
 					t.Errorf("%s: picture %d of statement %d is another one", split, k, i)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/mpi"
 )
@@ -76,10 +77,7 @@ func TestDoctorMPI(t *testing.T) {
 
 // The JSON of a GPU has names as all other JSON has them.
 func TestDoctorGPUInJSON(t *testing.T) {
-	text, err := json.Marshal(gpu{Found: true, Info: cuda.Info{Name: "N", Major: 9, CuBLASLt: "12"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(gpu{Found: true, Info: cuda.Info{Name: "N", Major: 9, CuBLASLt: "12"}}))(t)
 	if upper := regexp.MustCompile(`"[^":]*[A-Z][^":]*":`).FindString(string(text)); upper != "" || !strings.Contains(string(text), `"name":"N"`) {
 		t.Errorf("%s stands in %s", upper, text)
 	}

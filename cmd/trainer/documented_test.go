@@ -13,6 +13,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/scenes"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestDocumentedCommands: every command line of the pages, of the shipped configurations and of the help is one that
@@ -167,10 +168,7 @@ func TestProposedQueries(t *testing.T) {
 	shapes := regexp.MustCompile(`"((?:a|one|two) [a-z ]*(?:circle|square|triangle|star|cross|ring|heart|diamond)[a-z ]*)"`)
 	found := 0
 	for _, path := range []string{"README.md", "Makefile", "serve/page/index.html", "cmd/trainer/search.go", "docs/gera.md", "docs/serve.md"} {
-		text, err := os.ReadFile(filepath.Join(repository, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(repository, path)))(t)
 		for _, m := range shapes.FindAllStringSubmatch(string(text), -1) {
 			found++
 			for _, w := range strings.Fields(m[1]) {

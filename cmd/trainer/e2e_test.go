@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -68,10 +69,7 @@ func contains(t *testing.T, text string, parts ...string) {
 // names lists a folder.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(os.ReadDir(dir))(t)
 	var list []string
 	for _, e := range entries {
 		list = append(list, e.Name())
@@ -82,10 +80,7 @@ func names(t *testing.T, dir string) []string {
 // rows reads metrics.jsonl without what the clock says.
 func rows(t *testing.T, dir string) []runlog.Row {
 	t.Helper()
-	list, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile)))(t)
 	for _, r := range list {
 		maps.DeleteFunc(r.Values, func(k string, _ float64) bool { return runlog.Timed(k) })
 	}
@@ -95,10 +90,7 @@ func rows(t *testing.T, dir string) []runlog.Row {
 // tensorFiles reads the tensors of the newest checkpoint of a run.
 func tensorFiles(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load(dir))(t)
 	defer c.Close()
 	files := map[string][]byte{}
 	for _, g := range []string{"model", "momentum", "optimizer", "queue", "graph"} {
@@ -181,10 +173,7 @@ func TestTrainFillsTheRunFolder(t *testing.T) {
 func TestMetricsRows(t *testing.T) {
 	dir := t.TempDir()
 	must(t, exitDone, tinyArgs(dir, "--quiet")...)
-	list, err := runlog.ReadMetrics(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(runlog.ReadMetrics(filepath.Join(dir, "metrics.jsonl")))(t)
 	var steps []int
 	for _, r := range list {
 		steps = append(steps, r.Step)
@@ -261,10 +250,7 @@ func TestFinishedRunIsOnlyEvaluated(t *testing.T) {
 	// A longer run goes on; a shorter one is refused and changes nothing.
 	_, stderr = must(t, exitDone, tinyArgs(dir, "--max-steps", "6")...)
 	contains(t, stderr, "going on from step 4", "changed since the checkpoint: train.max_steps = 6 (was 4)", "step 6/6")
-	saved, err := os.ReadFile(filepath.Join(dir, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := check.Get(os.ReadFile(filepath.Join(dir, "config.toml")))(t)
 	fails(t, exitFailed, tinyArgs(dir, "--max-steps", "5"), "the checkpoint is at step 6 of a run of 5", "train.max_steps", "--resume never")
 	if now, _ := os.ReadFile(filepath.Join(dir, "config.toml")); !bytes.Equal(now, saved) {
 		t.Error("a refused run rewrote config.toml")

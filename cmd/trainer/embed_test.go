@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run/embed"
 )
@@ -24,20 +25,13 @@ type embedding struct {
 
 func readEmbedding(t *testing.T, dir string) embedding {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join(dir, embed.FeaturesFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join(dir, embed.FeaturesFile)))(t)
 	defer f.Close()
 	e := embedding{meta: f.Metadata()}
 	for _, i := range f.Tensors() {
 		e.names = append(e.names, i.Name)
 		x := func() []float32 {
-			x, err := f.Float32(i.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return x
+			return check.Get(f.Float32(i.Name))(t)
 		}
 		switch i.Name {
 		case "image":
@@ -45,9 +39,7 @@ func readEmbedding(t *testing.T, dir string) embedding {
 		case "text":
 			e.texts, e.m = x(), i.Shape[0]
 		case "text_image":
-			if e.owner, err = f.Int64(i.Name); err != nil {
-				t.Fatal(err)
-			}
+			e.owner = check.Get(f.Int64(i.Name))(t)
 		}
 	}
 	slices.Sort(e.names)
@@ -89,9 +81,7 @@ func TestEmbed(t *testing.T) {
 		set := "eval.score=" + score
 		stdout, stderr := must(t, exitDone, "embed", "--checkpoint", dir, "--set", set, "--json", "--out", out)
 		var got embed.Result
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(stdout), &got))
 		e := readEmbedding(t, out)
 		if names := strings.Join(e.names, " "); names != want {
 			t.Errorf("%s: the file has %s, want %s", score, names, want)
@@ -117,9 +107,7 @@ func TestEmbed(t *testing.T) {
 		var scores struct {
 			First map[string]float64 `json:"first"`
 		}
-		if err := json.Unmarshal([]byte(stdout), &scores); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(stdout), &scores))
 		if r := e.recall(); !(math.Abs(r-scores.First["t2i_r1"]) <= 1e-9) {
 			t.Errorf("%s: R@1 of the rows is %v, eval finds %v", score, r, scores.First["t2i_r1"])
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // hostArgs train a tiny host of GSSF over the regions of scenes.
@@ -56,14 +58,9 @@ type comparedPair struct {
 func explainRow(t *testing.T, args ...string) (e comparedPair) {
 	t.Helper()
 	stdout, _ := must(t, exitDone, append([]string{"explain", "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &e))
 	for _, name := range e.Files {
-		text, err := os.ReadFile(filepath.Join(e.Folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(e.Folder, name)))(t)
 		if strings.HasSuffix(name, ".html") && (outside.Match(text) || strings.Contains(string(text), "NaN")) {
 			t.Errorf("%s names something outside, or no number", name)
 		}

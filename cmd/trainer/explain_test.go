@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -24,14 +25,9 @@ func picture(t *testing.T, w, h int) string {
 		m.SetRGBA(i%w, i/w, color.RGBA{uint8(7 * i), uint8(i / 3), uint8(i * i), 255})
 	}
 	path := filepath.Join(t.TempDir(), "image.png")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(path))(t)
 	defer f.Close()
-	if err := png.Encode(f, m); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(f, m))
 	return path
 }
 
@@ -65,14 +61,9 @@ func explainJSON(t *testing.T, args ...string) explained {
 	t.Helper()
 	stdout, _ := must(t, exitDone, append([]string{"explain", "--json"}, args...)...)
 	var e explained
-	if err := json.Unmarshal([]byte(stdout), &e); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &e))
 	for _, name := range e.Files {
-		text, err := os.ReadFile(filepath.Join(e.Folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(e.Folder, name)))(t)
 		if strings.HasSuffix(name, ".html") {
 			if m := outside.FindString(string(text)); m != "" || !strings.Contains(string(text), "data:image/png;base64,") {
 				t.Errorf("%s names something outside, or has no picture: %q", name, m)
@@ -117,9 +108,7 @@ func TestExplain(t *testing.T) {
 	if notes := strings.Join(e.Notes, "|"); !strings.Contains(notes, "first 30 words") || !strings.Contains(notes, "the model reads 16") || !strings.Contains(notes, "The vocabulary lacks") {
 		t.Errorf("notes %q", e.Notes)
 	}
-	if err := os.WriteFile(filepath.Join(out, "own.png"), []byte("of somebody"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(out, "own.png"), []byte("of somebody"), 0o666))
 	e = explainJSON(t, "--checkpoint", dir, "--image", image, "--text", "red", "--out", out, "--block", "0", "--layer", "0", "--fusion", "1", "--formula", "elementwise")
 	if e.Block != 0 || e.Layer != 0 || e.Fusion != 1 || e.Formula != "elementwise" || e.Scores[1].Words != nil {
 		t.Errorf("%+v", e)
@@ -198,10 +187,7 @@ func TestPlacesInOrder(t *testing.T) {
 		t.Errorf("a text of a row is cut, which no note says: %q", e.Notes)
 	}
 	must(t, exitDone, "explain", "--checkpoint", dir, "--split", "val", "--pairs", "1")
-	page, err := os.ReadFile(filepath.Join(dir, "explain", "contributions.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filepath.Join(dir, "explain", "contributions.html")))(t)
 	contains(t, string(page), "<h1>1 right pair of the val split</h1>")
 }
 

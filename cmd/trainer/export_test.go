@@ -8,22 +8,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // floats reads all float tensors of a safetensors file.
 func floats(t *testing.T, path string) map[string][]float32 {
 	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(path))(t)
 	defer f.Close()
 	all := map[string][]float32{}
 	for _, info := range f.Tensors() {
-		if all[info.Name], err = f.Float32(info.Name); err != nil {
-			t.Fatal(err)
-		}
+		all[info.Name] = check.Get(f.Float32(info.Name))(t)
 	}
 	return all
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Variables of the processes that tests start: the fault that one ends by, and how locks of its file system work
@@ -68,10 +70,7 @@ func TestFaults(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Setenv(faultVariable, kind)
 			dir := t.TempDir()
-			config, err := filepath.Abs(tiny)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := check.Get(filepath.Abs(tiny))(t)
 			args := []string{"-c", `ulimit -c unlimited 2>/dev/null; ulimit -v 6000000; "$0" "$@"; exit $?`, bin, "train", "--config", config, "--out", "run", "--max-steps", "100000", "--set", "train.save_every_steps=0", "--set", "train.eval_every_steps=0"}
 			cmd := exec.Command("sh", args...)
 			cmd.Dir = dir
@@ -116,9 +115,7 @@ func TestFirstProcess(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cmd := first("", tinyArgs(dir, append([]string{"--max-steps", "100000", "--set", "train.log_every_steps=1"}, rarely...)...)...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	for limit := time.Now().Add(time.Minute); lastRow(dir) < 1 && time.Now().Before(limit); {
 		time.Sleep(time.Millisecond)
 	}
@@ -128,9 +125,7 @@ func TestFirstProcess(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Fatal(err, perr)
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(pid, syscall.SIGTERM))
 	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted || newest(t, dir) != lastRow(dir) {
 		t.Errorf("SIGTERM: exit code %d, saved at step %d of %d", cmd.ProcessState.ExitCode(), newest(t, dir), lastRow(dir))
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // entry is one entry of an ALBEF-style list.
@@ -32,9 +34,7 @@ var colours = []struct {
 // with two captions.
 func photos(t *testing.T, dir, split string, n int) []entry {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, split), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(filepath.Join(dir, split), 0o777))
 	var list []entry
 	for i := range n {
 		left, right := colours[i%4], colours[i/4%4]
@@ -62,24 +62,15 @@ func photos(t *testing.T, dir, split string, n int) []entry {
 func writeImage(t *testing.T, path string, m image.Image) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&b, m))
+	check.OK(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // writeList writes a list of entries.
 func writeList(t *testing.T, path string, list []entry) {
 	t.Helper()
-	raw, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Get(json.Marshal(list))(t)
+	check.OK(t, os.WriteFile(path, raw, 0o666))
 }
 
 // photoData makes a folder with train.json (16 pictures), val.json and test.json
@@ -101,21 +92,9 @@ func truncatedJPEG(t *testing.T, path string) {
 	for i := range m.Pix {
 		m.Pix[i] = uint8(i * i)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := jpeg.Encode(f, m, nil); err != nil {
-		t.Fatal(err)
-	}
-	size, err := f.Seek(0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(size / 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(path))(t)
+	check.OK(t, jpeg.Encode(f, m, nil))
+	size := check.Get(f.Seek(0, 1))(t)
+	check.OK(t, f.Truncate(size/2))
+	check.OK(t, f.Close())
 }

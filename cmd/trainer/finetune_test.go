@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // A model from scenes is fine-tuned on pictures of files at its own and at another
@@ -31,10 +33,7 @@ func TestFinetune(t *testing.T) {
 			t.Errorf("step %d is epoch %v, want %v", r.Step, r.Values["epoch"], want)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(tuned, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(tuned, "config.toml")))(t)
 	contains(t, string(text), `positives = "id"`, `name = "finetune"`)
 
 	_, stderr = must(t, exitDone, append(args, "--out", large, "--set", "model.image.size=32")...)
@@ -76,10 +75,7 @@ func TestFinetuneWithConfig(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	_, stderr := must(t, exitDone, "finetune", "--checkpoint", base, "--config", tiny, "--out", out, "--max-steps", "2")
 	contains(t, stderr, "tiny: ", "parameters from "+base)
-	text, err := os.ReadFile(filepath.Join(out, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(out, "config.toml")))(t)
 	contains(t, string(text), `name = "tiny"`, `positives = "id"`, "start_steps = 3")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -37,14 +38,9 @@ func graphOf(t *testing.T, dir string) (g struct {
 // counters reads those of a part of a checkpoint, of the newest one of a run.
 func counters(t *testing.T, dir, part string, v any) {
 	t.Helper()
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load(dir))(t)
 	defer c.Close()
-	if err := c.Counters(part, v); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, c.Counters(part, v))
 }
 
 // The figures of the graphs are in the log from the step that first reads one.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestGrounding: a model of scenes is fine-tuned on referring expressions, with what is found in log, table, JSON,
@@ -20,15 +22,9 @@ func TestGrounding(t *testing.T) {
 	stdout, stderr := must(t, exitDone, "finetune", "--checkpoint", base, "--task", "grounding", "--max-steps", "2", "--out", tuned)
 	contains(t, stderr, "finetune: ", "step 2/2", "itm ", "grounding by fusion layer 1: IoU >= .5 ")
 	contains(t, stdout, "grounding on val: ", "expressions  IoU >= .5  chance  reachable", "place  ")
-	text, err := os.ReadFile(filepath.Join(tuned, "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(tuned, "config.toml")))(t)
 	contains(t, string(text), `positives = "id"`, `kind = "grounding"`, `source = "scenes"`, "crop_scale_min = 1.0")
-	log, err := os.ReadFile(filepath.Join(tuned, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(tuned, "metrics.jsonl")))(t)
 	contains(t, string(log), `"eval/grounding/accuracy":`, `"eval/grounding/pointing/look":`)
 
 	out, results := filepath.Join(dir, "page.html"), filepath.Join(dir, "found.json")
@@ -41,15 +37,9 @@ func TestGrounding(t *testing.T) {
 	if v := all["chance"].(float64); v < 5 || v > 20 {
 		t.Errorf("a random box is right in %v %%", v)
 	}
-	page, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(out))(t)
 	contains(t, string(page), "Visual grounding on val", "random box, %", "its heat map", `class="asked"`)
-	found, err := os.ReadFile(results)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := check.Get(os.ReadFile(results))(t)
 	contains(t, string(found), `"target":[`, `"iou":`)
 	if n := strings.Count(string(found), `"id":"`); n != 10 {
 		t.Errorf("%d results", n)
@@ -70,9 +60,7 @@ func TestGroundingFiles(t *testing.T) {
 	dir := t.TempDir()
 	base, files := filepath.Join(dir, "base"), filepath.Join(dir, "files")
 	must(t, exitDone, tinyArgs(base, "--max-steps", "2", "--quiet")...)
-	if err := os.Mkdir(files, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(files, 0o755))
 	var train, val []string
 	for i := range 20 {
 		m := image.NewGray(image.Rect(0, 0, 30+i, 20))
@@ -80,12 +68,8 @@ func TestGroundingFiles(t *testing.T) {
 			m.Pix[k] = byte(k * (i + 3))
 		}
 		var b bytes.Buffer
-		if err := png.Encode(&b, m); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(files, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, png.Encode(&b, m))
+		check.OK(t, os.WriteFile(filepath.Join(files, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o644))
 		switch row := fmt.Sprintf(`{"image": "%d.png", "text": "the red circle number %d"`, i, i); {
 		case i < 10:
 			train = append(train, row+"}")
@@ -97,9 +81,7 @@ func TestGroundingFiles(t *testing.T) {
 	}
 	val = append(val, `{"image": "13.png", "text": "the circle", "bbox": [50, 5, 10, 10], "proposals": [[0, 0, 5, 5]]}`, `{"image": "14.png", "text": "the circle"}`)
 	for name, rows := range map[string][]string{"train.json": train, "val.json": val} {
-		if err := os.WriteFile(filepath.Join(files, name), []byte("["+strings.Join(rows, ",")+"]"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(files, name), []byte("["+strings.Join(rows, ",")+"]"), 0o644))
 	}
 	flags := []string{"--set", "data.root=" + files, "--set", "data.examples.source=files", "--set", `data.examples.train_files=["train.json"]`, "--set", `data.examples.val_files=["val.json"]`}
 	tuned := filepath.Join(dir, "tuned")

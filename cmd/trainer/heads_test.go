@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -32,16 +33,11 @@ func featuresIn(t *testing.T, w int, image, text []float32) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, x := range map[string][]float32{"image": image, "text": text} {
-		f, err := os.Create(filepath.Join(dir, name+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := check.Get(os.Create(filepath.Join(dir, name+".safetensors")))(t)
 		if err := safetensors.Write(f, []safetensors.Tensor{{Name: "rows", Shape: []int{len(x) / w, w}, Data: x}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, f.Close())
 	}
 	return dir
 }
@@ -106,10 +102,7 @@ func TestHeadsRegularised(t *testing.T) {
 		t.Errorf("in pieces %v, as a whole %v", got, want)
 	}
 	last := func(dir string) map[string]float64 {
-		rows, err := runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := check.Get(runlog.ReadMetrics(filepath.Join(dir, runlog.MetricsFile)))(t)
 		values := map[string]float64{}
 		for name, v := range rows[len(rows)-1].Values {
 			if strings.HasPrefix(name, "loss") {
@@ -137,10 +130,7 @@ func TestHeadsTakeTheirWidths(t *testing.T) {
 		t.Errorf("bench measures %v parameters, want two heads of %d and a temperature", m["parameters"], want)
 	}
 	matrix := "base = \"" + data[1] + "\"\nseeds = [1]\nmetrics = [\"loss\"]\n[[run]]\nname = \"a\"\n"
-	base, err := filepath.Abs(data[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := check.Get(filepath.Abs(data[1]))(t)
 	args := append([]string{"ablate", "--config", write(t, "matrix.toml", strings.Replace(matrix, data[1], base, 1)), "--out", filepath.Join(dir, "ablation"), "--set", "train.max_steps=2", "--set", "train.max_epochs=0"}, data[2:]...)
 	must(t, exitDone, args...)
 	stdout, stderr := must(t, exitDone, args...) // goes on with what is there
@@ -229,9 +219,7 @@ func TestHeadsOfAnIndex(t *testing.T) {
 		table += fmt.Sprintf("%s\t%d\t%d\n", split, i/2, i)
 	}
 	dir := strings.TrimPrefix(data[3], "data.root=")
-	if err := os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "pairs.tsv"), []byte(table), 0o644))
 	data = append(data, "--set", "data.pairs.index=pairs.tsv", "--set", "eval.split=val")
 	stdout, _ := must(t, exitDone, append([]string{"train", "--max-steps", "2", "--json", "--out", run}, data...)...)
 	if m := parseJSON(t, stdout); m["images"] != 20.0 || m["texts"] != 40.0 {
@@ -250,19 +238,10 @@ func TestHeadsEmbedTheirRows(t *testing.T) {
 	must(t, exitDone, append([]string{"train", "--max-steps", "2", "--quiet", "--out", run}, data...)...)
 	stdout, _ := must(t, exitDone, "embed", "--checkpoint", run, "--json")
 	dir := parseJSON(t, stdout)["path"].(string)
-	f, err := safetensors.Open(filepath.Join(dir, "features.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join(dir, "features.safetensors")))(t)
 	defer f.Close()
-	ids, err := f.Int64("image_id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := os.ReadFile(filepath.Join(dir, "images.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := check.Get(f.Int64("image_id"))(t)
+	lines := check.Get(os.ReadFile(filepath.Join(dir, "images.jsonl")))(t)
 	rows := strings.Split(strings.TrimSpace(string(lines)), "\n")
 	if len(ids) != 40 || len(rows) != 40 {
 		t.Fatalf("%d ids and %d lines of 40 rows", len(ids), len(rows))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
@@ -83,9 +84,7 @@ func TestImportSettings(t *testing.T) {
 // --settings says which of them no file says.
 func TestImportSettingsAssumed(t *testing.T) {
 	from := weightstest.Stored(t, "bert")
-	if err := os.Remove(filepath.Join(from, "config.json")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(filepath.Join(from, "config.json")))
 	const assumed = "no file says how many heads the text tower has: 1 are assumed"
 	stdout, stderr := must(t, exitDone, "import", "--from", from, "--settings")
 	contains(t, stderr, "note: "+assumed)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMissingInputs: validate, a dry run and train name the key of each file and folder that is
@@ -58,9 +60,7 @@ func TestMissingImages(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, tinyArgs(out, append(flags, "--max-steps", "1", "--quiet")...)...)
 	for _, name := range []string{"000.png", "002.png"} {
-		if err := os.Remove(filepath.Join(dir, "val", name)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, "val", name)))
 	}
 	for _, command := range []string{"eval", "embed"} {
 		stderr := fails(t, exitFailed, []string{command, "--checkpoint", out, "--split", "val"}, "2 of ", "image files cannot be read: correct their paths or data.root, or remove the entries",
@@ -82,9 +82,7 @@ func TestWrongLists(t *testing.T) {
 		{`[]`, "the list is empty"},
 	}
 	for _, r := range rows {
-		if err := os.WriteFile(filepath.Join(dir, "list"), []byte(r.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, "list"), []byte(r.text), 0o666))
 		fails(t, exitFailed, append(append([]string{"data", "stats"}, flags...), "--set", "data.captions.train_files=list"), r.want)
 	}
 }
@@ -102,9 +100,7 @@ func TestEvalOfOtherData(t *testing.T) {
 	must(t, exitDone, append([]string{"embed"}, args("data.captions.test_files=test.json", "--split", "test")...)...)
 	fails(t, exitUsage, append([]string{"eval"}, args("data.captions.test_files=test.json", "--split", "val")...), "data.captions.val_files: must name at least one file")
 	fails(t, exitUsage, append([]string{"finetune"}, args("data.captions.val_files=val.json")...), `data.captions.train_files: must name at least one file for data.kind "captions"`)
-	if err := os.WriteFile(filepath.Join(dir, "empty.json"), []byte(`[{"image": "a.png", "caption": []}]`), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "empty.json"), []byte(`[{"image": "a.png", "caption": []}]`), 0o666))
 	fails(t, exitFailed, append([]string{"eval"}, args("data.captions.val_files=empty.json")...), "none of the 1 images of the evaluation split has a caption of at least one word")
 }
 

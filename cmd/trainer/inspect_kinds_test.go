@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestDamagedGallery: a row that changed in a gallery, with the time of its file as it was, is found by search and by
@@ -14,9 +16,7 @@ func TestDamagedGallery(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
-	if err := os.WriteFile(texts, []byte("a red circle\na blue square\na green star\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte("a red circle\na blue square\na green star\n"), 0o666))
 	for out, c := range map[string]struct {
 		file  string
 		again string
@@ -34,21 +34,11 @@ func TestDamagedGallery(t *testing.T) {
 		stdout, _ = must(t, exitDone, "inspect", out, "--verify")
 		contains(t, stdout, "whole", c.file)
 		path := filepath.Join(out, c.file)
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		st, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(path))(t)
+		st := check.Get(os.Stat(path))(t)
 		b[len(b)-8] ^= 2
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, time.Time{}, st.ModTime()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b, 0o666))
+		check.OK(t, os.Chtimes(path, time.Time{}, st.ModTime()))
 		fails(t, exitFailed, []string{"search", out, "--in", "text", "--row", "0"}, path+" was damaged or changed: its checksum is ", c.again)
 		fails(t, exitFailed, []string{"inspect", out, "--verify"}, "1 of ", " damaged: "+c.file+": ", c.again)
 		stdout, _ = must(t, exitFailed, "inspect", out, "--verify", "--json")
@@ -71,15 +61,10 @@ func TestInspectKinds(t *testing.T) {
 	fails(t, exitFailed, []string{"inspect", filepath.Join(t.TempDir(), "none"), "--verify"}, "no such file")
 	stdout, _ = must(t, exitDone, "inspect", "../../gallery/testdata/v1/split", "--verify")
 	contains(t, stdout, "no checksum", "an index of another version, which search builds anew")
-	b, err := os.ReadFile(npz)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(npz))(t)
 	at := strings.Index(string(b), "NUMPY") + 100 // of the first array
 	b[at] ^= 1
 	damaged := filepath.Join(t.TempDir(), "x.npz")
-	if err := os.WriteFile(damaged, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(damaged, b, 0o666))
 	fails(t, exitFailed, []string{"inspect", damaged, "--verify"}, "1 of 1 file damaged: x.npz: ", "its CRC-32 is ")
 }

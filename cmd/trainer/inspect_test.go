@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -15,28 +16,18 @@ import (
 func saveRun(t *testing.T) string {
 	t.Helper()
 	run := filepath.Join(t.TempDir(), "run [1]")
-	store, err := checkpoint.NewStore(filepath.Join(run, "checkpoints"), checkpoint.Retention{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	snapshot, err := checkpoint.Take([]state.Part{
+	store := check.Get(checkpoint.NewStore(filepath.Join(run, "checkpoints"), checkpoint.Retention{}))(t)
+	snapshot := check.Get(checkpoint.Take([]state.Part{
 		state.Values{Name: "model", Memory: []state.Tensor{
 			{Name: "text/w", Shape: []int{40, 30}, Data: make([]float32, 1200)},
 			{Name: "image/w", Shape: []int{2, 3}, Data: make([]float32, 6)},
 			{Name: "temperature", Data: make([]float32, 1)},
 		}},
 		state.Values{Name: "queue", Memory: []state.Tensor{{Name: "ids", Shape: []int{4}, Data: make([]int64, 4)}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	snapshot.Metric = &checkpoint.Metric{Name: "eval/retrieval/first/r_mean", Value: 51.25}
-	if err := store.Save(100, snapshot); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(run, "config.toml"), []byte("[run]\nname = \"quick\"\nseed = 7\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, store.Save(100, snapshot))
+	check.OK(t, os.WriteFile(filepath.Join(run, "config.toml"), []byte("[run]\nname = \"quick\"\nseed = 7\n"), 0o644))
 	return run
 }
 
@@ -64,9 +55,7 @@ func TestInspectData(t *testing.T) {
 	dir := saveRun(t)
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "data.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, "data.json"), []byte(text), 0o644))
 	}
 	const sum, other = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
 	write(`{"rule": 1, "splits": {"train": {"samples": 6000, "list": "` + sum + `", "contents": {"files": 6000, "bytes": 5500000, "sum": "` + other + `"}}, "val": {"samples": 50, "list": "` + other + `", "contents": {"files": 0, "bytes": 0}}}}`)
@@ -108,9 +97,7 @@ func TestInspectFailures(t *testing.T) {
 		t.Errorf("unknown group: code %d, stderr %q", code, stderr)
 	}
 	file := filepath.Join(run, "checkpoints", "step-00000100", "model.safetensors")
-	if err := os.Truncate(file, 10); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Truncate(file, 10))
 	code, stdout, stderr = trainer(t, "inspect", filepath.Dir(file))
 	if code != exitFailed || stdout != "" || !strings.Contains(stderr, "model.safetensors") {
 		t.Errorf("truncated file: code %d, stderr %q", code, stderr)
@@ -138,9 +125,7 @@ func TestInspectVerifiesData(t *testing.T) {
 	fails(t, exitFailed, []string{"inspect", out, "--verify"}, "not those that the run was trained on: val: val/003.png")
 	back()
 	moved := filepath.Join(t.TempDir(), "moved")
-	if err := os.Rename(dir, moved); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Rename(dir, moved))
 	if got := state(exitDone); got["state"] != "not compared" || !strings.Contains(fmt.Sprint(got["why"]), "--set data.root=FOLDER") {
 		t.Errorf("%v", got)
 	}

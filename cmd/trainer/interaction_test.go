@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // interactionArgs train a tiny model of two towers without a teacher.
@@ -39,10 +41,7 @@ func TestInteractionRuns(t *testing.T) {
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", filip, "--with", clip, "--json", "--set", "eval.folds=2")
 	contains(t, stdout, `"score": "mean of max_soft and cosine"`)
 	must(t, exitDone, "report", filip, "--out", filip+"/page.html")
-	page, err := os.ReadFile(filip + "/page.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filip + "/page.html"))(t)
 	contains(t, string(page), "histogram of scores: max_soft", "there are scores of pairs, but no features to draw")
 
 	fails(t, exitUsage, []string{"report", filip, "--color", "shape"}, `--color "shape": the model compares images and texts by their tokens`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
@@ -76,36 +77,24 @@ func TestCacheFeaturesAnew(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
-	whole, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Get(os.ReadFile(files[0]))(t)
 	row := len(whole) / 16
 	damaged := slices.Clone(whole)
 	damaged[3*row+40]++
 	clear(damaged[5*row : 6*row])
-	if err := os.WriteFile(files[0], damaged[:15*row+7], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(files[0], damaged[:15*row+7], 0o666))
 	again, stderr := train()
 	contains(t, stderr, ", 3 to compute")
 	sameRun(t, again, first)
 
 	changed := filepath.Join(photoDir, "train", "002.png")
-	before, err := os.ReadFile(changed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(changed, before[:50], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	before := check.Get(os.ReadFile(changed))(t)
+	check.OK(t, os.WriteFile(changed, before[:50], 0o666))
 	for range 2 { // a bad image is tried again
 		_, stderr = train()
 		contains(t, stderr, ", 1 to compute", "1 image of 1 could not be read, the first: ", "bad")
 	}
-	if err := os.WriteFile(changed, before, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(changed, before, 0o666))
 	again, stderr = train()
 	contains(t, stderr, ", 1 to compute")
 	sameRun(t, again, first)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/testlib"
 )
@@ -121,16 +122,11 @@ func TestTrainWithoutVectorInstructions(t *testing.T) {
 // finiteLosses fails unless the log of a run has losses and all are numbers.
 func finiteLosses(t *testing.T, dir string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 	losses := 0
 	for line := range strings.Lines(string(text)) {
 		var row map[string]any
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(line), &row))
 		if x, ok := row["loss"].(float64); ok {
 			losses++
 			if math.IsNaN(x) || math.IsInf(x, 0) || x <= 0 {

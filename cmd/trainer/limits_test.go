@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/model"
 )
 
@@ -27,10 +28,7 @@ var settings = flag.Int("settings", 0, "random configurations that TestRandomSet
 // hangs: a dry run with it, asked to stop soon after it begins, ends within ten seconds,
 // whatever it ends with.
 func TestRandomSettings(t *testing.T) {
-	start, err := filepath.Abs(tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := check.Get(filepath.Abs(tiny))(t)
 	t.Chdir(t.TempDir()) // relative paths among the settings end there
 	r := rand.New(rand.NewPCG(7, 7))
 	tried, accepted, trained, longest := 0, 0, 0, time.Duration(0)
@@ -107,14 +105,8 @@ func slow(t *testing.T, args []string) bool {
 			sets = append(sets, args[i+1])
 		}
 	}
-	cfg, err := config.Load(args[1], append(sets, "run.out=run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := model.Estimate(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := check.Get(config.Load(args[1], append(sets, "run.out=run")))(t)
+	f := check.Get(model.Estimate(cfg))(t)
 	side := cfg.Model.Image.Size / cfg.Model.Image.Patch
 	return (f.Total() > 256<<20 || side > 32) && model.Fits(cfg) == nil // attention grows with the square of the patches
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestOtherModule: a program of another module trains with a loss of its own that has its own table in the file, goes on with the
@@ -14,22 +17,13 @@ func TestOtherModule(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	dir := t.TempDir()
-	build := func(to, from string) {
-		t.Helper()
-		text, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, to), text, 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	build("go.sum", "../../go.sum")
-	build("go.mod", "testdata/module/go.mod")
-	bin := filepath.Join(dir, "mine")
-	// The checksums are those of this module, and what it needs besides is written beside the copy.
-	cmd := exec.Command("go", "build", "-mod=mod", "-modfile="+filepath.Join(dir, "go.mod"), "-o", bin, ".")
-	cmd.Dir = "testdata/module"
+	root, bin := check.Get(filepath.Abs("../.."))(t), filepath.Join(dir, "mine")
+	// In a workspace with this module, whose packages are built already.
+	work := fmt.Sprintf("go 1.26.0\nuse (\n%q\n%q\n)\n", root, filepath.Join(root, "cmd/trainer/testdata/module"))
+	check.OK(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte(work), 0o666))
+	check.OK(t, os.WriteFile(filepath.Join(dir, "go.work.sum"), check.Get(os.ReadFile("../../go.sum"))(t), 0o666))
+	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd.Dir, cmd.Env = "testdata/module", append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, msg)
 	}

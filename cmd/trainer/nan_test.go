@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -22,21 +23,12 @@ func onlyFinite(t *testing.T, dir string) {
 		t.Fatalf("%v, %d checkpoints", err, len(list))
 	}
 	for _, e := range list {
-		c, err := checkpoint.Load(e.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(checkpoint.Load(e.Path))(t)
 		defer c.Close()
 		for _, g := range []string{"model", "momentum", "optimizer"} {
-			f, err := c.Group(g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(c.Group(g))(t)
 			for _, info := range f.Tensors() {
-				x, err := f.Float32(info.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				x := check.Get(f.Float32(info.Name))(t)
 				for _, v := range x {
 					if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 						t.Fatalf("step %d: %s of %s holds %v", e.Step, info.Name, g, v)

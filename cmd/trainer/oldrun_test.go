@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
@@ -65,12 +66,8 @@ func TestOldRuns(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			from := filepath.Join("testdata", "oldruns", r.name)
 			dir := filepath.Join(t.TempDir(), "run")
-			if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(dir, "expected.json")); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.CopyFS(dir, os.DirFS(from)))
+			check.OK(t, os.Remove(filepath.Join(dir, "expected.json")))
 			if r.data != nil {
 				r.more = []string{"--set", "data.root=" + r.data(t)}
 			}
@@ -105,10 +102,7 @@ func (r oldRun) infer(t *testing.T, dir string, want oldNumbers) {
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	must(t, exitDone, append([]string{"report", dir, "--quiet", "--out", page}, r.more...)...)
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(page))(t)
 	if !bytes.Contains(text, []byte("model.head.dim")) || bytes.Contains(text, []byte("<h2>Embedding</h2>")) != (want.Embed != nil) {
 		t.Error("the report lacks settings or features")
 	}
@@ -201,9 +195,7 @@ func patternImages(t *testing.T) string {
 	for split, n := range map[string]int{"train": 20, "val": 10, "test": 10} {
 		for _, class := range []string{"stripes", "checks"} {
 			folder := filepath.Join(dir, split, class)
-			if err := os.MkdirAll(folder, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.MkdirAll(folder, 0o777))
 			for i := range n {
 				if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%02d.png", i)), pattern(class, split, i), 0o666); err != nil {
 					t.Fatal(err)
@@ -241,19 +233,12 @@ func pattern(class, split string, i int) []byte {
 func storedRun(t *testing.T, change func(text string) string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldruns", "quickstart-v0"))); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "oldruns", "quickstart-v0"))))
 	step := filepath.Join(dir, "checkpoints", checkpointName(600))
 	for _, folder := range []string{dir, step} {
-		text, err := os.ReadFile(filepath.Join(folder, "config.toml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(filepath.Join(folder, "config.toml")))(t)
 		edited := change(string(text))
-		if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte(edited), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(folder, "config.toml"), []byte(edited), 0o666))
 		if folder == dir {
 			continue
 		}
@@ -292,7 +277,7 @@ func TestRunOfALaterVersion(t *testing.T) {
 func listing(t *testing.T, dir string) string {
 	t.Helper()
 	var list strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	check.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -301,10 +286,7 @@ func listing(t *testing.T, dir string) string {
 			fmt.Fprintf(&list, "%s %d %s\n", path, info.Size(), info.ModTime())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return list.String()
 }
 
@@ -341,9 +323,6 @@ func TestStoredProblemsAreTold(t *testing.T) {
 // oldConfig is the configuration of the old quickstart run with another batch size.
 func oldConfig(t *testing.T, batch int) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "config.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join("testdata", "oldruns", "quickstart-v0", "config.toml")))(t)
 	return write(t, "own.toml", strings.Replace(string(text), "batch_size = 16", fmt.Sprintf("batch_size = %d", batch), 1))
 }

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // full is a file on a device that has room for so many bytes.
@@ -85,10 +87,7 @@ func TestMessageThatCannotBeWritten(t *testing.T) {
 // closedPipe gives a stream whose reader has ended, and a context that is cancelled when that is found out, as in main.
 func closedPipe(t *testing.T) (context.Context, io.Writer) {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, w := check.Get2(os.Pipe())(t)
 	t.Cleanup(func() { w.Close() })
 	r.Close()
 	ctx, stop := context.WithCancelCause(t.Context())

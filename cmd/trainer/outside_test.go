@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/weights/weightstest"
@@ -39,9 +40,7 @@ func TestOneWriterWithoutLocks(t *testing.T) {
 			first := exec.Command(bin, args(dir)...)
 			var said bytes.Buffer
 			first.Stderr = &said
-			if err := first.Start(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, first.Start())
 			for limit := time.Now().Add(time.Minute); lastRow(dir) < 4 && time.Now().Before(limit); {
 				time.Sleep(time.Millisecond)
 			}
@@ -53,9 +52,7 @@ func TestOneWriterWithoutLocks(t *testing.T) {
 				t.Errorf("a second process: code %d: %s", code, stderr)
 			}
 			contains(t, stderr, "another process writes to "+dir, "(process ", " since ", ": wait for it, or choose another folder with --out")
-			if err := first.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, first.Process.Kill())
 			_ = first.Wait()
 			contains(t, said.String(), "note: the file system of "+dir+" has no locks: "+filepath.Join(dir, files.OwnerFile)+" says who writes there")
 			if code, _, stderr := spawn(t, []string{flockVariable + "=" + how}, args(dir)...); code != exitDone {
@@ -77,9 +74,7 @@ func TestKilledWritersLeaveNothing(t *testing.T) {
 	run := filepath.Join(dir, "run")
 	must(t, exitDone, tinyArgs(run, "--quiet", "--max-steps", "4", "--set", "train.save_every_steps=2")...)
 	texts := filepath.Join(dir, "texts.txt")
-	if err := os.WriteFile(texts, []byte(strings.Repeat("a red circle\na blue square\n", 400)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte(strings.Repeat("a red circle\na blue square\n", 400)), 0o666))
 	for name, args := range map[string][]string{
 		"export":  {"export", "--checkpoint", run, "--to", "geoalign"},
 		"embed":   {"embed", "--checkpoint", run, "--texts", texts, "--shard", "50"},
@@ -97,13 +92,9 @@ func TestKilledWritersLeaveNothing(t *testing.T) {
 			}
 			killed, within := 0, 0
 			for tries := 0; killed < *kills && tries < 10**kills; tries++ {
-				if err := os.RemoveAll(out); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.RemoveAll(out))
 				cmd := exec.Command(bin, args...)
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, cmd.Start())
 				// While something hidden is there, or soon after it went.
 				for limit := time.Now().Add(30 * time.Second); len(hidden(t, place)) == 0 && time.Now().Before(limit) && process.Alive(cmd.Process.Pid, ""); {
 					time.Sleep(50 * time.Microsecond)
@@ -135,14 +126,11 @@ func TestKilledWritersLeaveNothing(t *testing.T) {
 // hidden lists what begins with a dot below a folder.
 func hidden(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	check.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && path != dir && strings.HasPrefix(d.Name(), ".") {
 			list = append(list, path)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return list
 }

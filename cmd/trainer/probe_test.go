@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestEvalProbe: the probe of a run of images and captions, for people and as JSON.
@@ -19,9 +21,7 @@ func TestEvalProbe(t *testing.T) {
 		t.Errorf("of the split val: %s", stderr)
 	}
 	var got map[string]any
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &got))
 	if got["task"] != "probe" || got["split"] != "test" || got["images"] != 10. || got["train"] != 40. || got["top1"] == nil || got["knn_top1"] == nil {
 		t.Errorf("%v", got)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/mpi"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -288,9 +289,7 @@ func TestAKilledRankEndsAll(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		c, output := mpirun(t, ctx, 2, args...)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.Start())
 		for lastRow(dir) < before+5 && ctx.Err() == nil {
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -300,9 +299,7 @@ func TestAKilledRankEndsAll(t *testing.T) {
 		}
 		slices.Sort(ranks)
 		begin := time.Now()
-		if err := end.stop(c.Process.Pid, ranks); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, end.stop(c.Process.Pid, ranks))
 		err := c.Wait()
 		if d := time.Since(begin); err == nil || d > 30*time.Second {
 			t.Errorf("%s: ended after %v: %v\n%s", end.name, d, err, output)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/regions"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestRegions: the grid of a tower is written, and every command that looks at data reads it. With pictures, boxes
@@ -65,10 +66,7 @@ func TestRegions(t *testing.T) {
 
 	sheet := filepath.Join(dir, "sheet.png")
 	must(t, exitDone, append(append([]string{"data", "preview", "--split", "val", "--out", sheet, "--images", "3", "--set", "data.kind=regions", "--set", "data.regions.source=scenes"}, smallModel...), scenes...)...)
-	file, err := os.Open(sheet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Get(os.Open(sheet))(t)
 	defer file.Close()
 	if _, err := png.Decode(file); err != nil {
 		t.Error(err)

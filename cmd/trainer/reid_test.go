@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // reidArgs train by identities for some steps at a small size.
@@ -28,10 +30,7 @@ func reidArgs(out string, sets ...string) []string {
 func TestReIDScenes(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, reidArgs(out, "data.scenes.epoch_samples=600", "data.scenes.val_samples=60", "objective.itc.score=gssf", "objective.gssf.form=diag")...)
-	log, err := os.ReadFile(filepath.Join(out, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(out, "metrics.jsonl")))(t)
 	for _, want := range []string{`"eval/reid/map"`, `"eval/reid/r1"`, `"eval/reid/minp"`, `"triplet_anchors"`, `"softmax_accuracy"`} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("metrics.jsonl has no %s", want)
@@ -44,9 +43,7 @@ func TestReIDScenes(t *testing.T) {
 		Gallery             int
 		Found               map[string]float64
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &r))
 	if r.Task != "reid" || r.Metric != "eval/reid/map" || r.Score != "gssf" || r.Queries+r.Unmatched != 60 || r.Gallery != 60 || r.Found["r100"] != 100 {
 		t.Errorf("got %s", stdout)
 	}
@@ -83,9 +80,7 @@ func TestReIDTable(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{"train.csv": train, "test.csv": test} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	sets := []string{"data.kind=csv", "data.root=" + dir, `data.csv.train_files=["` + dir + `/train.csv"]`, `data.csv.test_files=["` + dir + `/test.csv"]`, "data.csv.image=image", "data.csv.caption=", "data.csv.id=person",
 		"data.csv.camera=camera", "data.csv.role=role", "eval.split=test", "data.identities.images=6", "data.identities.short=repeat", "objective.softmax.classes=5"}
@@ -112,10 +107,6 @@ func TestReIDTable(t *testing.T) {
 func writePNG(t *testing.T, path string, img image.Image) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&b, img))
+	check.OK(t, os.WriteFile(path, b.Bytes(), 0o644))
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/ablate"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -17,10 +18,7 @@ func TestReport(t *testing.T) {
 	must(t, exitDone, tinyArgs(dir)...)
 	page := func(path string) string {
 		t.Helper()
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(path))(t)
 		return string(text)
 	}
 	contains(t, page(filepath.Join(dir, runlog.ReportFile)), "PCA", "t-SNE", "own pairs", "learning rate",
@@ -37,9 +35,7 @@ func TestReport(t *testing.T) {
 	must(t, exitDone, "report", "--run", dir, "--no-model", "--out", out)
 	contains(t, page(out), "without the model", "No model was loaded")
 
-	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(filepath.Join(dir, "checkpoints")))
 	if _, err := checkpoint.Load(dir); err == nil {
 		t.Fatal("there is a checkpoint still")
 	}
@@ -53,9 +49,7 @@ func TestReportErrors(t *testing.T) {
 	fails(t, exitUsage, []string{"report", filepath.Join(dir, "none")}, "is not a folder")
 	fails(t, exitUsage, []string{"report", dir}, "is not a run folder")
 	matrix := t.TempDir()
-	if err := os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(matrix, ablate.TableFile), nil, 0o666))
 	fails(t, exitUsage, []string{"report", matrix},
 		"it is not a run folder: the folder of an ablation has its page already; give RUN/seed-N")
 	fails(t, exitUsage, []string{"report", dir, "--points", "1"}, "--points must be between")

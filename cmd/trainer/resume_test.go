@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
@@ -93,9 +94,7 @@ func killed(t *testing.T, bin string, args []string, dir string, step int, wait 
 	cmd := exec.Command(bin, args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	for limit := time.Now().Add(30 * time.Second); lastRow(dir) < step && time.Now().Before(limit); {
 		time.Sleep(time.Millisecond)
 	}
@@ -151,17 +150,10 @@ func TestResumeCompletesTheLog(t *testing.T) {
 	whole, cut := filepath.Join(dir, "whole"), filepath.Join(dir, "cut")
 	must(t, exitDone, tinyArgs(whole, "--quiet")...)
 	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
-	if err := os.WriteFile(filepath.Join(cut, "checkpoints", "latest"), []byte("step-00000012\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(cut, "checkpoints", "latest"), []byte("step-00000012\n"), 0o666))
 	path := filepath.Join(cut, "metrics.jsonl")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text[:bytes.Index(text, []byte(`{"step":12`))+7], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
+	check.OK(t, os.WriteFile(path, text[:bytes.Index(text, []byte(`{"step":12`))+7], 0o666))
 	must(t, exitDone, tinyArgs(cut, "--quiet", "--set", "train.keep_last=0")...)
 	sameRun(t, cut, whole)
 }
@@ -175,14 +167,9 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	if interrupted(t, parts, 8, tinyArgs(parts)...) != exitInterrupted {
 		t.Fatal("the run was not interrupted")
 	}
-	newest, err := checkpoint.Load(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	newest := check.Get(checkpoint.Load(parts))(t)
 	newest.Close()
-	if err := os.Truncate(filepath.Join(newest.Path, "optimizer.safetensors"), 1000); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Truncate(filepath.Join(newest.Path, "optimizer.safetensors"), 1000))
 	fails(t, exitFailed, []string{"eval", "--checkpoint", newest.Path}, "is damaged: optimizer.safetensors has 1000 bytes, want ")
 	_, stderr := must(t, exitDone, tinyArgs(parts)...)
 	contains(t, stderr, "taking the newest complete checkpoint", "going on from step ")
@@ -204,10 +191,7 @@ func TestRetention(t *testing.T) {
 		want = append(want, step)
 		slices.Sort(want)
 	}
-	list, err := checkpoint.List(filepath.Join(dir, "checkpoints"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(checkpoint.List(filepath.Join(dir, "checkpoints")))(t)
 	var got []int
 	for _, e := range list {
 		got = append(got, e.Step)
@@ -227,24 +211,16 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 	if interrupted(t, dir, 3, args...) != exitInterrupted {
 		t.Skip("too slow to be interrupted in 1.2 seconds")
 	}
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load(dir))(t)
 	c.Close()
 	// As if the first session had almost used up the time.
 	path := filepath.Join(c.Path, "state.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	elapsed := regexp.MustCompile(`"elapsed_seconds": [0-9.]+`)
 	if !elapsed.Match(text) {
 		t.Fatalf("no time in %s", text)
 	}
-	if err := os.WriteFile(path, elapsed.ReplaceAll(text, []byte(`"elapsed_seconds": 1.199`)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, elapsed.ReplaceAll(text, []byte(`"elapsed_seconds": 1.199`)), 0o666))
 	checkpointtest.Reseal(t, c.Path)
 	must(t, exitDone, args...)
 	if n := lastRow(dir) - c.Step; n < 1 || n > 3 {
@@ -256,14 +232,9 @@ func TestMinutesCountAcrossSessions(t *testing.T) {
 
 func TestOneProcessPerFolder(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := folder.Lock(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := check.Get(folder.Lock(dir, nil))(t)
 	fails(t, exitFailed, tinyArgs(dir), "another process writes to "+dir+" (process ", "): wait for it", "--out")
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, lock.Release())
 	must(t, exitDone, tinyArgs(dir, "--max-steps", "1", "--quiet")...)
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/embed"
@@ -34,19 +35,10 @@ func writePictures(t *testing.T, dir string, n int) {
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprintf("sub%d", i%2), fmt.Sprintf("%02d.png", i))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, m); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		f := check.Get(os.Create(path))(t)
+		check.OK(t, png.Encode(f, m))
+		check.OK(t, f.Close())
 	}
 }
 
@@ -54,9 +46,7 @@ func writePictures(t *testing.T, dir string, n int) {
 func hits(t *testing.T, args ...string) (rows []int, names []string, all found) {
 	t.Helper()
 	stdout, _ := must(t, exitDone, append(append([]string{"search"}, args...), "--json")...)
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(stdout), &all))
 	for _, h := range all.Queries[0] {
 		rows, names = append(rows, h.Row), append(names, h.Name+h.Caption)
 	}
@@ -75,9 +65,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Helper()
 		stdout, _ := must(t, exitDone, append(args, more...)...)
 		var done embed.Result
-		if err := json.Unmarshal([]byte(stdout), &done); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal([]byte(stdout), &done))
 		if done.Shards != shards || done.Kept != kept || done.Images != rows || done.LeftOut != leftOut || done.Dim != 8 {
 			t.Errorf("%d shards, %d kept, %d images, %d left out, want %d, %d, %d, %d", done.Shards, done.Kept, done.Images, done.LeftOut, shards, kept, rows, leftOut)
 		}
@@ -194,12 +182,8 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 	must(t, exitDone, combinedArgs(ck, "--quiet", "--max-steps", "2")...)
 	writePictures(t, photos, 4)
 	var large bytes.Buffer
-	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 100, 100))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(photos, "large.png"), large.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, png.Encode(&large, image.NewGray(image.Rect(0, 0, 100, 100))))
+	check.OK(t, os.WriteFile(filepath.Join(photos, "large.png"), large.Bytes(), 0o666))
 	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--skip-bad", "--set", "data.decoder=builtin"}
 	_, stderr := must(t, exitDone, append(args, "--set", "data.max_pixels=9999")...)
 	contains(t, stderr, "left out: ", "large.png")
@@ -226,9 +210,7 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 		{"", []string{shard}, "", false},                                                  // of an earlier version
 	} {
 		m.Decoder = x.was
-		if err := m.Write(out); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Write(out))
 		for _, name := range x.spoilt {
 			zeroed(t, filepath.Join(out, name))
 		}
@@ -247,9 +229,7 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	ck, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
 	texts := filepath.Join(dir, "texts.txt")
-	if err := os.WriteFile(texts, []byte("\ufeffA red circle.\r\n\n  a blue square\n...\na green star"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte("\ufeffA red circle.\r\n\n  a blue square\n...\na green star"), 0o666))
 	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--shard", "2"}
 	fails(t, exitFailed, args, `nothing of the text "..." is left as a caption`)
 	must(t, exitDone, append(args, "--skip-bad")...)
@@ -262,9 +242,7 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	}
 	list := filepath.Join(dir, "list.txt")
 	writePictures(t, filepath.Join(dir, "p"), 3)
-	if err := os.WriteFile(list, []byte("p/sub0/02.png\np/sub0/00.png\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(list, []byte("p/sub0/02.png\np/sub0/00.png\n"), 0o666))
 	must(t, exitDone, "embed", "--checkpoint", ck, "--images", list, "--out", filepath.Join(dir, "images"))
 	if rows, names, _ := hits(t, filepath.Join(dir, "images"), "--image", filepath.Join(dir, "p", "sub0", "00.png")); rows[0] != 1 || names[0] != "p/sub0/00.png" {
 		t.Errorf("found %v %q", rows, names)
@@ -298,9 +276,7 @@ func TestSearchByTwins(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "4", "--set", "optimizer.lr=0.01")...)
-	if err := os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666))
 	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--twin"}
 	must(t, exitDone, args...)
 	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--twin", "--quiet")
@@ -318,9 +294,7 @@ func TestSearchByTwins(t *testing.T) {
 func TestGalleryOfTrainedAnew(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
-	if err := os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666))
 	again := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
 	split := filepath.Join(dir, "split")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "1")...)
@@ -329,9 +303,7 @@ func TestGalleryOfTrainedAnew(t *testing.T) {
 	for _, g := range []string{out, split} {
 		hits(t, g, "--text", "a red circle")
 	}
-	if err := os.RemoveAll(ck); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.RemoveAll(ck))
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2", "--seed", "2")...)
 	fails(t, exitUsage, again, "made before it was trained anew: choose another folder")
 	for _, g := range []string{out, split} {
@@ -349,9 +321,7 @@ func TestGalleryIsOfItsSettings(t *testing.T) {
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
 	texts := filepath.Join(dir, "texts.txt")
 	long := "A large red circle, a small blue square - and one's green star."
-	if err := os.WriteFile(texts, []byte(long+"\na blue square\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(texts, []byte(long+"\na blue square\n"), 0o666))
 	again := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out}
 	set := []string{"--set", "data.clean=none", "--set", "data.tokens=7"}
 	must(t, exitDone, append(again, set...)...)
@@ -359,29 +329,14 @@ func TestGalleryIsOfItsSettings(t *testing.T) {
 	fails(t, exitUsage, again, "texts were read by other settings (data.clean=none,data.tokens=7, now data.clean=albef,data.max_words=")
 	must(t, exitDone, append([]string{"embed", "--checkpoint", ck, "--split", "test", "--quiet", "--out", split}, set...)...)
 
-	g, err := gallery.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(gallery.Open(out))(t)
 	defer g.Close()
-	want, err := g.Row(gallery.Text, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := gallery.Open(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := check.Get(g.Row(gallery.Text, 0))(t)
+	whole := check.Get(gallery.Open(split))(t)
 	defer whole.Close()
 	for _, g := range []*gallery.Gallery{g, whole} {
-		q, err := embed.OpenQueries(g, "", run.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := q.Texts(t.Context(), []string{long})
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := check.Get(embed.OpenQueries(g, "", run.OpenOptions{}))(t)
+		got := check.Get(q.Texts(t.Context(), []string{long}))(t)
 		for i := range want {
 			if !(math.Abs(float64(got[i]-want[i])) < 1e-6) {
 				t.Fatalf("%s: channel %d of the text is %g as a query, %g as a row", g.Path, i, got[i], want[i])
@@ -408,9 +363,7 @@ func TestIndexOfOtherRows(t *testing.T) {
 		kept   bool
 	}{{func() {}, false}, {func() {}, true}, {func() { lines[1] = "a star" }, false}} {
 		x.change()
-		if err := os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(texts, []byte(strings.Join(lines, "\n")), 0o666))
 		must(t, exitDone, "embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--quiet")
 		rows, _, all := hits(t, out, "--text", "a star", "--index-from", "100")
 		if !all.Index || lines[1] == "a star" && rows[0] != 1 {
@@ -446,15 +399,10 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 		t.Errorf("row 0 of a file finds %v in it", rows)
 	}
 	// A file of rows that is replaced by one of the same size has other rows.
-	changed, err := os.ReadFile(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := check.Get(os.ReadFile(texts))(t)
 	other, in := filepath.Join(ck, "other.safetensors"), []string{"embed", "--checkpoint", ck, "--side", "text", "--shard", "150", "--out", filepath.Join(ck, "others"), "--rows"}
 	for _, note := range []string{"", "note: shard 2 is made again: its rows have changed since"} {
-		if err := os.WriteFile(other, changed, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(other, changed, 0o666))
 		_, stderr := must(t, exitDone, append(in, other)...)
 		contains(t, stderr, note)
 		if strings.Contains(stderr, "shard 1 is") {
@@ -468,16 +416,11 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	fails(t, exitUsage, []string{"search", out, "--text-features", filepath.Join(queries, "texts-00000.safetensors")}, "its rows have 16 numbers, and the head of the side text reads 6")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--texts", "x"}, "embed files of them with --rows")
 	wide := filepath.Join(ck, "wide.safetensors")
-	f, err := os.Create(wide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(wide))(t)
 	if err := safetensors.Write(f, []safetensors.Tensor{{Name: "x", Shape: []int{2, 7}, Data: make([]float32, 14)}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, f.Close())
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--rows", wide}, "its rows have 7 numbers, and the head of the side image reads 6")
 }
 
@@ -488,10 +431,7 @@ func TestEmbedGoesOn(t *testing.T) {
 	ck, photos := filepath.Join(dir, "run"), filepath.Join(dir, "photos")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "2")...)
 	writePictures(t, photos, 6)
-	opened, err := run.Open(ck, run.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := check.Get(run.Open(ck, run.OpenOptions{}))(t)
 	defer opened.Close()
 	in, out, whole := embed.Inputs{Images: photos, Shard: 2}, filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -510,13 +450,8 @@ func TestEmbedGoesOn(t *testing.T) {
 	if err != nil || done.Kept < 1 || done.Shards != 3 {
 		t.Fatalf("%+v: %v", done, err)
 	}
-	if _, err := embed.Files(t.Context(), opened, in, whole, nil); err != nil {
-		t.Fatal(err)
-	}
-	list, err := os.ReadDir(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Get(embed.Files(t.Context(), opened, in, whole, nil))(t)
+	list := check.Get(os.ReadDir(whole))(t)
 	for _, e := range list {
 		a, err1 := os.ReadFile(filepath.Join(out, e.Name()))
 		b, err2 := os.ReadFile(filepath.Join(whole, e.Name()))
@@ -541,11 +476,7 @@ func TestSearchFromElsewhere(t *testing.T) {
 
 func absolutePath(t *testing.T, path string) string {
 	t.Helper()
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return abs
+	return check.Get(filepath.Abs(path))(t)
 }
 
 // What is no UTF-8 would stand in a gallery as something else: it is refused by name, or left out.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -26,12 +27,8 @@ func sentenceFiles(t *testing.T) string {
 		"STS12-en-test/STS.gs.ALL.txt":  "4\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -46,34 +43,19 @@ func TestSentences(t *testing.T) {
 	stdout, stderr := must(t, exitDone, train...)
 	contains(t, stdout, "similarity, %", "sts12 x", "sts12 test, all pairs", "mrpc val", "always the nearest class", "isotropy")
 	contains(t, stderr, "stsb Spearman")
-	log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 	contains(t, string(log), `"eval/sts/stsb/spearman":`, `"eval/sts/sts12/y/spearman":`, `"eval/sts/sts12/weighted_pearson":`, `"eval/sts/mean/spearman":`, `"eval/pairs/mrpc/tuned":`, `"eval/pairs/mrpc/majority":`, `"eval/isotropy/stsb/uniformity":`, `"eval/retrieval/rsum":`)
-	page, err := os.ReadFile(filepath.Join(dir, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filepath.Join(dir, "report.html")))(t)
 	contains(t, string(page), "Sentence pairs", "mrpc, PCA", "STS: spearman", "mrpc: accuracy")
-	state, err := os.ReadFile(filepath.Join(dir, "checkpoints", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := os.ReadFile(filepath.Join(dir, "checkpoints", strings.Fields(string(state))[0], "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := check.Get(os.ReadFile(filepath.Join(dir, "checkpoints", "latest")))(t)
+	kept := check.Get(os.ReadFile(filepath.Join(dir, "checkpoints", strings.Fields(string(state))[0], "state.json")))(t)
 	contains(t, string(kept), `"eval/sts/sts12/y/spearman"`)
 
 	eval := append([]string{"eval", "--checkpoint", dir, "--task", "sentences"}, tasks...)
 	out := filepath.Join(t.TempDir(), "pairs.html")
 	stdout, _ = must(t, exitDone, append(eval, "--out", out)...)
 	contains(t, stdout, "sentences: 3 tasks of sentence pairs, 11 pairs, by the class token", "mrpc: left out of 5 rows: 1 without a label", "sts12: scores without sentences: STS.gs.ALL.txt")
-	drawn, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := check.Get(os.ReadFile(out))(t)
 	contains(t, string(drawn), "mrpc, t-SNE", "singular values")
 	for _, feature := range []string{"mean", "head"} {
 		stdout, _ = must(t, exitDone, append(eval, "--json", "--set", "eval.sentences.feature="+feature, "--set", `eval.sentences.rules=["fixed"]`)...)
@@ -139,10 +121,7 @@ func utteranceFile(t *testing.T, dir, name string, n int) (file, texts string) {
 	}{{"audio", []int{n, 2, 2}, audio}, {"labels", []int{n, 1, 1}, labels}, {"vision", []int{n, 3, 2}, vision}} {
 		list = append(list, safetensors.Tensor{Name: x.name, Shape: x.shape, Data: x.data})
 	}
-	f, err := os.Create(filepath.Join(dir, name+".safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(filepath.Join(dir, name+".safetensors")))(t)
 	if err := errors.Join(safetensors.Write(f, list, nil), f.Close(), os.WriteFile(filepath.Join(dir, name+".txt"), []byte(lines.String()), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -157,10 +136,7 @@ func TestSentiment(t *testing.T) {
 	set := []string{"--set", "data.root=" + files, "--set", "eval.sentiment.train=" + train, "--set", "eval.sentiment.test=" + test, "--set", `eval.sentiment.modalities=["audio", "vision"]`}
 	dir := filepath.Join(t.TempDir(), "run")
 	must(t, exitDone, tinyArgs(dir, append([]string{"--max-steps", "1", "--set", `eval.beside=["sentiment"]`}, set...)...)...)
-	log, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(dir, "metrics.jsonl")))(t)
 	contains(t, string(log), `"eval/sentiment/accuracy7":`, `"eval/sentiment/constant_mae":`)
 	eval := append([]string{"eval", "--checkpoint", dir, "--task", "sentiment"}, set...)
 	stdout, _ := must(t, exitDone, append(eval, "--set", "eval.sentiment.decay=0.0001")...)

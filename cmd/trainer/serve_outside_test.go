@@ -25,13 +25,14 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // rowsFile writes a gallery of four rows.
 func rowsFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rows.npy")
-	if err := features.WriteArray(path, []int{4}, func(emit func([]float32) error) error {
+	check.OK(t, features.WriteArray(path, []int{4}, func(emit func([]float32) error) error {
 		for i := range 4 {
 			row := make([]float32, 4)
 			row[i] = 1
@@ -40,9 +41,7 @@ func rowsFile(t *testing.T) string {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return path
 }
 
@@ -64,10 +63,7 @@ func served(t *testing.T, args ...string) (out *live, end func() (code int, stde
 func TestServeSocket(t *testing.T) {
 	rows, dir := rowsFile(t), t.TempDir()
 	path := filepath.Join(dir, "s")
-	left, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := check.Get(net.Listen("unix", path))(t)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
 	left.Close()
 	out, end := served(t, rows, "--listen", "unix:"+path, "--admin", "unix:"+path+"-admin", "--quiet")
@@ -97,9 +93,7 @@ func TestServeSocket(t *testing.T) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
 		t.Errorf("%v is left (%v)", list, err)
 	}
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, nil, 0o666))
 	fails(t, exitFailed, []string{"serve", rows, "--listen", "unix:" + path}, path+" is not a socket")
 	fails(t, exitUsage, []string{"serve", rows, "--listen", "unix:"}, "unix: is followed by the path")
 }
@@ -109,9 +103,7 @@ func TestServeFlags(t *testing.T) {
 	rows := rowsFile(t)
 	file := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	long := strings.Repeat("a", 16)
@@ -144,36 +136,20 @@ func TestServeDocumentedLines(t *testing.T) {
 	}
 	var text []byte
 	for _, page := range []string{"serve.md", "server.md"} {
-		b, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(filepath.Join("..", "..", "docs", page)))(t)
 		text = append(text, b...)
 	}
 	dir := t.TempDir()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := check.Get(x509.CreateCertificate(rand.Reader, c, c, key.Public(), key))(t)
+	private := check.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for name, b := range map[string][]byte{
 		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), "token": []byte("0123456789abcdef\n"),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 	}
-	if _, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")))(t)
 	rows := rowsFile(t)
 	t.Chdir(dir)
 	ran := 0

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/data/features"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/serve"
 )
 
@@ -110,9 +111,7 @@ func TestServe(t *testing.T) {
 		fails(t, exitUsage, append([]string{"serve"}, args...), want)
 	}
 	fails(t, exitFailed, []string{"serve", dir, "--listen", "127.0.0.1:0"}, "has neither features.safetensors nor index.json")
-	if err := os.Rename(filepath.Join(dir, "checkpoints"), filepath.Join(dir, "gone")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Rename(filepath.Join(dir, "checkpoints"), filepath.Join(dir, "gone")))
 	fails(t, exitFailed, []string{"serve", gallery, "--listen", "127.0.0.1:0"}, "which is not there: name a copy with --checkpoint", "--no-model serves")
 }
 
@@ -122,12 +121,9 @@ func TestServeFeatures(t *testing.T) {
 	must(t, exitDone, append([]string{"train", "--max-steps", "30", "--quiet", "--out", ck}, data...)...)
 	folder, out := strings.TrimPrefix(data[3], "data.root="), filepath.Join(ck, "images")
 	must(t, exitDone, "embed", "--checkpoint", ck, "--rows", filepath.Join(folder, "image.safetensors"), "--out", out)
-	s, err := serve.New(t.Context(), serve.Options{Open: func(ctx context.Context) (*serve.Source, error) {
+	s := check.Get(serve.New(t.Context(), serve.Options{Open: func(ctx context.Context) (*serve.Source, error) {
 		return serve.Open(ctx, out, serve.OpenOptions{})
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer s.Close()
 	ask := func(method, path, body string) (int, string) {
 		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
@@ -137,19 +133,11 @@ func TestServeFeatures(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	for side, file := range map[string]string{"text": "text.safetensors", "image": "image.safetensors"} {
-		m, err := features.OpenMatrix(filepath.Join(folder, file), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(features.OpenMatrix(filepath.Join(folder, file), ""))(t)
 		defer m.Close()
 		row := make([]float32, m.Width())
-		if err := m.Row(7, row); err != nil {
-			t.Fatal(err)
-		}
-		query, err := json.Marshal(map[string]any{side + "_features": row, "k": 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Row(7, row))
+		query := check.Get(json.Marshal(map[string]any{side + "_features": row, "k": 5}))(t)
 		code, text := ask("POST", "/v1/search", string(query))
 		var answer struct{ Hits []hitRow }
 		if err := json.Unmarshal([]byte(text), &answer); err != nil || code != http.StatusOK {

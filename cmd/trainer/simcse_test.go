@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // sentenceArgs train a small text tower for some steps.
@@ -31,9 +33,7 @@ func sentenceFolder(t *testing.T) string {
 		pairs += fmt.Sprintf("a %s,the %s,%d\n", a, b, i%2)
 	}
 	for name, text := range map[string]string{"nli.csv": triplets, "pairs.csv": pairs, "lines.txt": strings.ReplaceAll(triplets, ",", " ")} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	return dir
 }
@@ -41,10 +41,7 @@ func sentenceFolder(t *testing.T) string {
 // lastLoss is that of the last row of the log of a run.
 func lastLoss(t *testing.T, run string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(run, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(filepath.Join(run, "metrics.jsonl")))(t)
 	loss := ""
 	for line := range strings.Lines(string(b)) {
 		var row struct{ Loss json.Number }
@@ -154,10 +151,7 @@ func TestMCSERun(t *testing.T) {
 		args = append(args, "--set", s)
 	}
 	must(t, exitDone, args...)
-	log, err := os.ReadFile(filepath.Join(out, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(out, "metrics.jsonl")))(t)
 	var got []bool // steps whose loss on images is not 0
 	for line := range strings.Lines(string(log)) {
 		var row map[string]any

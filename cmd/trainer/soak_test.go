@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // soakVariable is the number of signals that TestSignalsAtRandomTimes sends.
@@ -43,9 +45,7 @@ func TestSignalsAtRandomTimes(t *testing.T) {
 				var out bytes.Buffer
 				cmd := exec.Command(bin, args(parts)...)
 				cmd.Stdout, cmd.Stderr = &out, &out
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, cmd.Start())
 				time.Sleep(50*time.Millisecond + time.Duration(r.IntN(2000))*time.Millisecond)
 				sent++
 				begin := time.Now()

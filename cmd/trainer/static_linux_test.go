@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestStaticImports: the static build has nothing that loads libraries.
@@ -48,13 +50,8 @@ func TestStaticBuild(t *testing.T) {
 
 	root := t.TempDir()
 	for from, to := range map[string]string{program: "trainer", tiny: "tiny.toml"} {
-		b, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, to), b, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(from))(t)
+		check.OK(t, os.WriteFile(filepath.Join(root, to), b, 0o755))
 	}
 	inside := func(args ...string) (string, error) {
 		cmd := exec.Command("/trainer", args...)

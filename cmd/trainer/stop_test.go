@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	inside "github.com/geoalign/geoalign/internal/process"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -21,10 +22,7 @@ import (
 // newest returns the step of the newest checkpoint of a run.
 func newest(t *testing.T, dir string) int {
 	t.Helper()
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load(dir))(t)
 	defer c.Close()
 	return c.Step
 }
@@ -32,14 +30,9 @@ func newest(t *testing.T, dir string) int {
 // swap puts a picture that cannot be decoded in the place of one, and returns what puts it back.
 func swap(t *testing.T, path string) (back func()) {
 	t.Helper()
-	good, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := check.Get(os.ReadFile(path))(t)
 	put := func(b []byte) {
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b, 0o666))
 	}
 	put(good[:len(good)/2])
 	return func() { put(good) }
@@ -86,9 +79,7 @@ func TestFailuresSaveFirst(t *testing.T) {
 func TestMissingEvaluationFiles(t *testing.T) {
 	dir, flags := photoData(t)
 	for _, name := range []string{"003", "007"} {
-		if err := os.Remove(filepath.Join(dir, "val", name+".png")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, "val", name+".png")))
 	}
 	out := filepath.Join(dir, "out")
 	fails(t, exitFailed, tinyArgs(out, flags...), `eval.split "val"`, "2 of 10 image files cannot be read", "val/003.png", "val/007.png", "data.root")
@@ -124,9 +115,7 @@ func TestSignals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, cmd.Start())
 			var said bytes.Buffer
 			r := bufio.NewReader(io.TeeReader(stderr, &said))
 			for line := ""; err == nil && !strings.HasPrefix(line, "step "); line, err = r.ReadString('\n') {
@@ -161,9 +150,7 @@ func TestHangupIsIgnoredUnderNohup(t *testing.T) {
 	dir := t.TempDir()
 	args := append([]string{"-c", `trap "" HUP; exec "$0" "$@"`, bin}, tinyArgs(dir, "--set", "train.log_every_steps=1")...)
 	cmd := exec.Command("sh", args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Start())
 	for limit := time.Now().Add(time.Minute); lastRow(dir) < 1 && time.Now().Before(limit); {
 		time.Sleep(time.Millisecond)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // A run keeps the kernels of its products, and goes on with them whatever the machine's cache says.
@@ -45,9 +47,7 @@ func TestRunKeepsItsKernels(t *testing.T) {
 			t.Errorf("%s has %q, had %q", product, kernel, was)
 		}
 	}
-	if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte("{"), 0o666))
 	if text := train("5"); !strings.Contains(text, "the kernels of the run are not known") {
 		t.Errorf("a damaged file: %s", text)
 	}

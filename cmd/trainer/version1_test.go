@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
 
@@ -37,13 +38,8 @@ func TestRunOfANewerVersion(t *testing.T) {
 	must(t, exitDone, tinyArgs(dir, "--quiet", "--max-steps", "8")...)
 	step := filepath.Join(dir, "checkpoints", checkpointName(8))
 	path := filepath.Join(step, "state.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 3`, `"version": 4`, 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
+	check.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 3`, `"version": 4`, 1)), 0o666))
 	checkpointtest.Reseal(t, step)
 	before := names(t, filepath.Join(dir, "checkpoints"))
 	fails(t, exitFailed, tinyArgs(dir), "step-00000008: state.json has version 4, this program reads version 3", "use the geoalign that wrote it or a newer one")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -15,24 +16,12 @@ import (
 // image is that of the row that it is a copy of.
 func classFiles(t *testing.T, dir string) []string {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join(dir, "text.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join(dir, "text.safetensors")))(t)
 	defer f.Close()
-	text, err := f.Float32("rows")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := safetensors.Open(filepath.Join(dir, "image.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(f.Float32("rows"))(t)
+	g := check.Get(safetensors.Open(filepath.Join(dir, "image.safetensors")))(t)
 	defer g.Close()
-	image, err := g.Float32("rows")
-	if err != nil {
-		t.Fatal(err)
-	}
+	image := check.Get(g.Float32("rows"))(t)
 	const w, classes = 12, 8
 	var images, prompts []float32
 	var imageLabels, promptLabels strings.Builder
@@ -47,21 +36,14 @@ func classFiles(t *testing.T, dir string) []string {
 		fmt.Fprintf(&promptLabels, " class %d \n", i/2)
 	}
 	for name, x := range map[string][]float32{"class-images": images, "prompts": prompts} {
-		out, err := os.Create(filepath.Join(dir, name+".safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := check.Get(os.Create(filepath.Join(dir, name+".safetensors")))(t)
 		if err := safetensors.Write(out, []safetensors.Tensor{{Name: "rows", Shape: []int{len(x) / w, w}, Data: x}}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := out.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, out.Close())
 	}
 	for name, text := range map[string]string{"images.txt": imageLabels.String(), "prompts.txt": promptLabels.String()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	return []string{"--set", "eval.zeroshot.image=class-images.safetensors", "--set", "eval.zeroshot.text=prompts.safetensors",
 		"--set", "eval.zeroshot.image_labels=images.txt", "--set", "eval.zeroshot.text_labels=prompts.txt"}
@@ -75,15 +57,9 @@ func TestZeroShot(t *testing.T) {
 	stdout, stderr := must(t, exitDone, append(append([]string{"train", "--out", out}, data...), classes...)...)
 	contains(t, stderr, "zero-shot top-1 100.00", "mean rank of the 5 nearest stored neighbours")
 	contains(t, stdout, "zero-shot accuracy", "mean rank of 5 nearest stored neighbours")
-	log, err := os.ReadFile(filepath.Join(out, "metrics.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := check.Get(os.ReadFile(filepath.Join(out, "metrics.jsonl")))(t)
 	contains(t, string(log), `"eval/zeroshot/top1":100`, `"eval/zeroshot/top5":100`, `"eval/neighbours/image_rank":`, `"eval/neighbours/text_rank":`)
-	page, err := os.ReadFile(filepath.Join(out, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile(filepath.Join(out, "report.html")))(t)
 	contains(t, string(page), "zeroshot/top1", "neighbours/text_rank")
 	stdout, _ = must(t, exitDone, "eval", "--checkpoint", out, "--task", "zeroshot", "--json")
 	if m := parseJSON(t, stdout); m["top1"] != 100.0 || m["classes"] != 8.0 || m["prompts"] != 16.0 || m["images"] != 40.0 || m["chance"] != 12.5 {
@@ -108,9 +84,7 @@ func TestZeroShot(t *testing.T) {
 		{strings.Repeat("class 0\n", 39) + "bird\n", exitUsage, []string{`eval.zeroshot.image_labels: has the class "bird" on line 40, and no prompt is of that class`}},
 		{"class 0\n\n" + strings.Repeat("class 0\n", 38), exitFailed, []string{"eval.zeroshot.image_labels: ", "line 2: it is empty"}},
 	} {
-		if err := os.WriteFile(labels, []byte(c.text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(labels, []byte(c.text), 0o666))
 		// A run says so before it begins.
 		fails(t, c.code, append(append([]string{"train", "--out", t.TempDir()}, data...), classes...), c.texts...)
 	}

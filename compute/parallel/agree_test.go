@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // together calls f on n ranks at once and returns their errors.
@@ -110,16 +111,14 @@ func TestWhoWorks(t *testing.T) {
 	} {
 		var mu sync.Mutex
 		var order []int
-		if err := errors.Join(together(3, func(g parallel.Group) error {
+		check.OK(t, errors.Join(together(3, func(g parallel.Group) error {
 			return c.do(g, func() error {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, g.Rank())
 				return nil
 			})
-		})...); err != nil {
-			t.Fatal(err)
-		}
+		})...))
 		for _, together := range c.want {
 			got := slices.Clone(order[:len(together)])
 			slices.Sort(got)

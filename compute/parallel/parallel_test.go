@@ -3,6 +3,8 @@ package parallel
 import (
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestSingle: one process sums up to what it has, gathers what it gives, and allocates
@@ -29,12 +31,8 @@ func TestSingle(t *testing.T) {
 	}
 	dst := make([]float32, 0, 2)
 	if n := testing.AllocsPerRun(10, func() {
-		if err := g.Sum(x); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := g.Gather(dst, x); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, g.Sum(x))
+		check.Get(g.Gather(dst, x))(t)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 const acrossMatrix = `
@@ -26,10 +28,7 @@ start = "cca"
 
 // Every run is made with every value and starts from the run of the same value.
 func TestAcross(t *testing.T) {
-	m, err := Parse("m.toml", []byte(acrossMatrix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(Parse("m.toml", []byte(acrossMatrix)))(t)
 	var got []string
 	for _, r := range m.Runs {
 		got = append(got, r.Name+" <"+r.Start+"> "+strings.Join(r.Set, " "))

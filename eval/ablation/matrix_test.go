@@ -11,6 +11,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // head is a valid beginning of a matrix file.
@@ -18,11 +19,7 @@ const head = "base = \"a.toml\"\nmetrics = [\"loss\"]\n"
 
 func parse(t *testing.T, text string) *Matrix {
 	t.Helper()
-	m, err := Parse("m.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return check.Get(Parse("m.toml", []byte(text)))(t)
 }
 
 func TestParseErrors(t *testing.T) {
@@ -141,10 +138,7 @@ name = "alone"
 		{[]string{"b"}, "a4 b4 a2 b2"},
 		{[]string{"al*", "a"}, "a4 alone4 a2 alone2"},
 	} {
-		jobs, err := m.Plan(c.only)
-		if err != nil {
-			t.Fatal(err)
-		}
+		jobs := check.Get(m.Plan(c.only))(t)
 		var got []string
 		for _, j := range jobs {
 			got = append(got, j.Run.Name+string(rune('0'+j.Seed)))
@@ -154,9 +148,7 @@ name = "alone"
 		}
 	}
 	for _, g := range []string{"x*", "["} {
-		if _, err := m.Plan([]string{g}); err == nil || !strings.Contains(err.Error(), g) {
-			t.Errorf("%s: %v", g, err)
-		}
+		check.Fails(m.Plan([]string{g}))(t, g)
 	}
 }
 
@@ -182,10 +174,7 @@ name = "a"
 
 // The example of the documentation is a matrix file.
 func TestDocumentedExample(t *testing.T) {
-	page, err := os.ReadFile("../../docs/ablate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile("../../docs/ablate.md"))(t)
 	_, rest, _ := strings.Cut(string(page), "```toml\n")
 	text, _, ok := strings.Cut(rest, "```")
 	if !ok {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestSentenceMetrics: numbers of sentence pairs and of other tasks and losses are known, and which way each is better.
@@ -30,20 +32,14 @@ func TestSentenceMetrics(t *testing.T) {
 
 // TestMeasuresOfLosses: what a loss logs beside itself can be a column, as any key of metrics.jsonl.
 func TestMeasuresOfLosses(t *testing.T) {
-	sources, err := filepath.Glob("../../objectives/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := check.Get(filepath.Glob("../../objectives/*.go"))(t)
 	measure := regexp.MustCompile(`Name: "([a-z0-9_]+)",[^\n]*Measure: true|add\("(itc_[a-z0-9_]+)",`)
 	found := map[string]bool{}
 	for _, path := range sources {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(path))(t)
 		for _, m := range measure.FindAllSubmatch(text, -1) {
 			name := string(m[1]) + string(m[2])
 			found[name] = true

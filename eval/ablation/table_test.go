@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // row is a run whose trials have the values of rsum and loss.
@@ -200,10 +202,7 @@ func TestDigits(t *testing.T) {
 
 func TestCSVAndJSON(t *testing.T) {
 	r := example()
-	lines, err := csv.NewReader(strings.NewReader(r.CSV())).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := check.Get(csv.NewReader(strings.NewReader(r.CSV())).ReadAll())(t)
 	if len(lines) != 1+4+2 || lines[0][4] != "eval/retrieval/rsum mean" { // the baseline stands in both tables
 		t.Fatalf("%q", lines)
 	}
@@ -211,14 +210,9 @@ func TestCSVAndJSON(t *testing.T) {
 		"|"); got != "|alike||3|121.33333333333333|18.230011885167087|best|11.333333333333329" {
 		t.Errorf("got %s", got)
 	}
-	raw, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Get(json.Marshal(r))(t)
 	var back Results
-	if err := json.Unmarshal(raw, &back); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(raw, &back))
 	back.Tabulate()
 	if back.Markdown() != r.Markdown() {
 		t.Errorf("another table from the JSON:\n%s", back.Markdown())

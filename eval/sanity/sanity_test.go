@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // noisy are n losses around a line from a to b.
@@ -54,14 +56,9 @@ func TestLossOfShippedSystems(t *testing.T) {
 		t.Fatalf("%d curves, %v", len(files), err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(os.ReadFile(file))(t)
 		var curve struct{ Steps []map[string]float64 }
-		if err := json.Unmarshal(text, &curve); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, json.Unmarshal(text, &curve))
 		var losses []float64
 		for _, s := range curve.Steps {
 			losses = append(losses, s["loss"])

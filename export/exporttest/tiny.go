@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/export"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/model"
@@ -222,28 +223,18 @@ func randomise(name string, values []float32) {
 // Features are what the model makes of its batch: features of images and texts (Rows, C).
 func (x *Tiny) Features(t testing.TB) (image, text []float32) {
 	t.Helper()
-	_, f, err := x.Pairs.Image().Encode(t.Context(), x.Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, f := check.Get2(x.Pairs.Image().Encode(t.Context(), x.Batch))(t)
 	image = slices.Clone(f)
-	if _, f, err = x.Pairs.Text().Encode(t.Context(), x.Batch); err != nil {
-		t.Fatal(err)
-	}
+	_, f = check.Get2(x.Pairs.Text().Encode(t.Context(), x.Batch))(t)
 	return image, slices.Clone(f)
 }
 
 // Classes are what stands for the rows of its batch before the heads: (Rows, m*D) of images and texts.
 func (x *Tiny) Classes(t testing.TB) (image, text []float32) {
 	t.Helper()
-	f, err := x.Pairs.Image().EncodeClasses(t.Context(), x.Batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(x.Pairs.Image().EncodeClasses(t.Context(), x.Batch))(t)
 	image = slices.Clone(f)
-	if f, err = x.Pairs.Text().EncodeClasses(t.Context(), x.Batch); err != nil {
-		t.Fatal(err)
-	}
+	f = check.Get(x.Pairs.Text().EncodeClasses(t.Context(), x.Batch))(t)
 	return image, slices.Clone(f)
 }
 
@@ -316,17 +307,12 @@ func (x *Tiny) logits(t testing.TB, image, text []float32) []float32 {
 
 // folded are images with the score folded into them, nil where there is nothing to fold.
 func (x *Tiny) folded(t testing.TB, image []float32) []float32 {
-	s, err := x.Pairs.PairScore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(x.Pairs.PairScore())(t)
 	if s.Identity() || !s.Folds() {
 		return nil
 	}
 	out := make([]float32, len(image))
-	if err := s.FoldImages(out, image, Rows); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.FoldImages(out, image, Rows))
 	return out
 }
 
@@ -340,10 +326,7 @@ func Tokenizer(t testing.TB, pad int32) *tokenizer.Tokenizer {
 		for i := len(names); i < Vocab; i++ {
 			names = append(names, fmt.Sprintf("w%d", i))
 		}
-		tok, err := tokenizer.New(names, tokenizer.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := check.Get(tokenizer.New(names, tokenizer.Default()))(t)
 		return tok
 	}
 	vocab := map[string]int{}
@@ -363,18 +346,12 @@ func Tokenizer(t testing.TB, pad int32) *tokenizer.Tokenizer {
 		added = append(added, map[string]any{"id": i, "content": name, "special": true, "single_word": false,
 			"lstrip": false, "rstrip": false, "normalized": false})
 	}
-	b, err := json.Marshal(map[string]any{
+	b := check.Get(json.Marshal(map[string]any{
 		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added, "normalizer": map[string]any{"type": "Lowercase"}, "pre_tokenizer": map[string]any{"type": "Whitespace"},
 		"decoder":        nil,
 		"model":          map[string]any{"type": "WordPiece", "unk_token": tokenizer.UnkToken, "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": vocab},
 		"post_processor": map[string]any{"type": "TemplateProcessing", "single": []any{part(tokenizer.ClsToken), text, part(tokenizer.SepToken)}, "pair": []any{text, text}, "special_tokens": map[string]any{tokenizer.ClsToken: special(tokenizer.ClsToken), tokenizer.SepToken: special(tokenizer.SepToken)}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.Parse(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	tok := check.Get(tokenizer.Parse(b))(t)
 	return tok
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
@@ -31,9 +32,7 @@ func TestLibrariesThatCannotBeUsed(t *testing.T) {
 	} {
 		t.Setenv(LibrariesEnv, folder)
 		if c.content != "" {
-			if err := os.WriteFile(filepath.Join(folder, c.names[0]), []byte(c.content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(filepath.Join(folder, c.names[0]), []byte(c.content), 0o644))
 		}
 		l, err := part{what: "the part", names: c.names, install: "install it so", functions: c.functions}.open()
 		if len(c.want) == 0 && (err != nil || l.functions["getenv"] == 0) {
@@ -52,9 +51,7 @@ func TestCandidates(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	var want []string
 	for _, f := range []string{filepath.Join(first, "libx.so.2"), filepath.Join(second, "libx.so.3"), filepath.Join(second, "libx.so.2"), filepath.Join(second, "mine.so")} {
-		if err := os.WriteFile(f, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(f, nil, 0o644))
 		want = append(want, f)
 	}
 	t.Setenv(LibrariesEnv, strings.Join([]string{first, filepath.Join(first, "gone.so"), second, filepath.Join(second, "mine.so")}, string(os.PathListSeparator)))
@@ -69,9 +66,7 @@ func TestCandidates(t *testing.T) {
 func TestCandidatesOfAnyFolder(t *testing.T) {
 	venv := filepath.Join(t.TempDir(), "[of]")
 	want := filepath.Join(venv, "lib/python3.12/site-packages/nvidia/x/lib/libx.so.2")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(want), 0o755), os.WriteFile(want, nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.MkdirAll(filepath.Dir(want), 0o755), os.WriteFile(want, nil, 0o644)))
 	t.Setenv("VIRTUAL_ENV", venv)
 	if got := (part{names: []string{"libx.so.2"}}).candidates(); !slices.Contains(got, want) {
 		t.Errorf("got %q, want %q too", got, want)

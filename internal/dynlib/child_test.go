@@ -10,10 +10,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // A servant that answers what it is asked, or ends in the way that it is told.
@@ -61,10 +62,7 @@ func init() {
 // A child that hangs ends after its parent.
 func TestChildWithoutParent(t *testing.T) {
 	beat := filepath.Join(t.TempDir(), "beat")
-	parent, err := Start("parent", beat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parent := check.Get(Start("parent", beat))(t)
 	var started bool
 	if err := parent.Ask(nil, &started, 10*time.Second); err != nil || !started {
 		t.Fatal(started, err)
@@ -98,10 +96,7 @@ func TestChild(t *testing.T) {
 		{"hang", "gave no answer within 300ms", true, false},
 	}
 	for _, r := range rows {
-		c, err := Start("echo", "you said ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := check.Get(Start("echo", "you said "))(t)
 		for _, word := range []string{"one", "two"} {
 			var answer string
 			if err := c.Ask(word, &answer, 10*time.Second); err != nil || answer != "you said "+word {
@@ -113,7 +108,7 @@ func TestChild(t *testing.T) {
 			limit = 300 * time.Millisecond
 		}
 		var answer string
-		err = c.Ask(r.question, &answer, limit)
+		err := c.Ask(r.question, &answer, limit)
 		var end *EndedError
 		if !errors.As(err, &end) || end.How != r.how || end.Late != r.late || end.Outside != r.outside || err.Error() != r.how {
 			t.Errorf("%s: %v", r.question, err)
@@ -122,18 +117,11 @@ func TestChild(t *testing.T) {
 			t.Errorf("%s: answers after its end", r.question)
 		}
 	}
-	c, err := Start("echo", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(Start("echo", ""))(t)
 	c.Close()
 	if c.command.ProcessState == nil {
 		t.Error("it goes on after Close")
 	}
-	if c, err = Start("nobody"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Ask(nil, new(string), 10*time.Second); err == nil || !strings.Contains(err.Error(), "exit status 0") {
-		t.Errorf("a servant that nobody knows: %v", err)
-	}
+	c = check.Get(Start("nobody"))(t)
+	check.Error(t, c.Ask(nil, new(string), 10*time.Second), "exit status 0")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // FuzzVerdicts reads any file as the cache of verdicts on libraries.
@@ -16,9 +17,7 @@ func FuzzVerdicts(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "libraries.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, b, 0o666))
 		for _, c := range readVerdicts(path) {
 			c.holds()
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/testlib"
 )
 
@@ -64,9 +65,7 @@ func probeIn(t *testing.T) (cache string) {
 func written(t *testing.T, content []byte) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "libbroken.so")
-	if err := os.WriteFile(file, content, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, content, 0o755))
 	t.Setenv("GEOALIGN_ANSWER", file)
 	return file
 }
@@ -117,20 +116,14 @@ func TestVerdictsAreCached(t *testing.T) {
 		t.Errorf("the cache is not used: %q", warnings)
 	}
 	// Another library in its place is tried again.
-	if err := os.WriteFile(file, testlib.Build(nil, testlib.ExitsZero), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, testlib.Build(nil, testlib.ExitsZero), 0o755))
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(file, old, old); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chtimes(file, old, old))
 	if _, warnings := answer.Find(); len(warnings) != 1 || strings.Contains(warnings[0], "cache") || warnings[0] == first[0] {
 		t.Errorf("the changed file is not tried: %q", warnings)
 	}
 	// And so is everything when the cache is damaged or cannot be written.
-	if err := os.WriteFile(cache, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(cache, []byte("{"), 0o644))
 	if _, warnings := answer.Find(); len(warnings) != 1 {
 		t.Errorf("with a damaged cache: %q", warnings)
 	}
@@ -149,9 +142,7 @@ func TestVerdictsOfSeveral(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		file := filepath.Join(t.TempDir(), fmt.Sprint("libsound", i, ".so"))
-		if err := os.WriteFile(file, testlib.Build(sound, nil), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(file, testlib.Build(sound, nil), 0o755))
 		x := answer
 		x.Files = []string{file}
 		all.Go(func() {
@@ -198,9 +189,7 @@ func TestServeProbe(t *testing.T) {
 	var got []report
 	for dec := json.NewDecoder(strings.NewReader(b.String())); dec.More(); {
 		var r report
-		if err := dec.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, dec.Decode(&r))
 		got = append(got, r)
 	}
 	if len(got) != 4 || got[0].Step != "loading it" || !got[1].Done || got[1].Warning != "" ||

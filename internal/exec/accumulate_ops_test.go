@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -35,16 +36,11 @@ func TestAccumulateGradients(t *testing.T) {
 	first := layout.StridedRows(x, 0, 3, rows/3) // x goes into two losses
 	loss := arith.WeightedSum([]float32{1, 2},
 		arith.Mean(nn.GELU(nn.Linear(x, table, nil))), arith.Mean(nn.GELU(nn.Linear(first, w, nil))))
-	grads, err := gorgonia.Grad(loss, f.inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, f.inputs...))(t)
 	f.outputs = append(gorgonia.Nodes{loss}, grads...)
 	compile := func(cfg exec.Config) *exec.Machine {
 		m := f.compile(t, cfg)
-		if err := m.SetInput(ids, []int32{0, 3, 3, 6, 1, 2, 0, 5, 5, 3, 1, 1}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ids, []int32{0, 3, 3, 6, 1, 2, 0, 5, 5, 3, 1, 1}))
 		run(t, m)
 		return m
 	}
@@ -55,14 +51,8 @@ func TestAccumulateGradients(t *testing.T) {
 		t.Errorf("%d sums take place in products, want at least 2", n)
 	}
 	for k, n := range f.outputs {
-		g, err := got.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := want.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(got.Value(n))(t)
+		w := check.Get(want.Value(n))(t)
 		for i := range w.F32 {
 			if d := math.Abs(float64(g.F32[i] - w.F32[i])); !(d <= 1e-6) {
 				t.Errorf("output %d[%d] is %v, want %v", k, i, g.F32[i], w.F32[i])

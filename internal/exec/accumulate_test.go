@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -90,9 +91,7 @@ func (s *sums) check(cfg exec.Config) int {
 	run(s.t, want)
 	*s.accumulated = 0
 	got := s.compile(s.t, cfg)
-	if err := got.CheckLayout(); err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, got.CheckLayout())
 	n := *s.accumulated
 	if got.Nodes() != want.Nodes()-n {
 		s.t.Errorf("%d nodes run, want %d less the %d sums that take place elsewhere", got.Nodes(), want.Nodes(), n)

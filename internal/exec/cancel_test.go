@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
@@ -25,21 +26,14 @@ func (l *looks) Err() error {
 func TestRunEndsWithTheContext(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{})
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	want, err := m.Scalar(f.outputs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	want := check.Get(m.Scalar(f.outputs[0]))(t)
 	for n := range m.Nodes() {
 		if err := m.Run(&looks{t.Context(), n}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped before op %d: %v", n, err)
 		}
 	}
-	if err := m.Run(&looks{t.Context(), m.Nodes()}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.Run(&looks{t.Context(), m.Nodes()}))
 	if got, err := m.Scalar(f.outputs[0]); err != nil || got != want {
 		t.Errorf("%v, %v after runs that were stopped, want %v", err, got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 )
@@ -49,9 +50,7 @@ func TestOnComplete(t *testing.T) {
 			continue // two names of one memory
 		}
 		for i, n := range s.inputs {
-			if err := got.SetInput(n, s.values[i]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, got.SetInput(n, s.values[i]))
 		}
 		order := got.Bound()
 		if len(order) != len(bind) {
@@ -64,10 +63,7 @@ func TestOnComplete(t *testing.T) {
 			}
 			next++
 			n := order[k]
-			w, err := want.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := check.Get(want.Value(n))(t)
 			if !slices.Equal(bind[n], w.F32) {
 				t.Errorf("seed %d: %v is %v when it is complete, want %v", seed, n, bind[n], w.F32)
 			}
@@ -91,9 +87,7 @@ func TestOnComplete(t *testing.T) {
 		}
 		got.OnComplete(nil)
 		run(t, got)
-		if err := got.RunTo(t.Context(), last); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, got.RunTo(t.Context(), last))
 	}
 	if early < all/2 || all < 200 {
 		t.Errorf("%d of %d bound nodes are complete before the end", early, all)

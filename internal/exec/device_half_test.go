@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/op"
@@ -140,16 +141,9 @@ func TestDeviceShadow(t *testing.T) {
 			if !half {
 				e, want, c.rounds = engine, exec.Float32, 0
 			}
-			m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: outputs})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := m.SetInput(x, xs); err != nil {
-				t.Fatal(err)
-			}
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			m := check.Get(exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: outputs}))(t)
+			check.OK(t, m.SetInput(x, xs))
+			check.OK(t, m.RunAll())
 			if !slices.Equal(saw, slices.Repeat([]exec.Type{want}, c.readers)) || !slices.Equal(whole, make([]exec.Type, c.fully)) ||
 				d.rounds != c.rounds {
 				t.Errorf("%s, half %t: steps that round find %v, others %v, and %d steps round, want %v and %d", c.name, half, saw, whole,
@@ -159,10 +153,7 @@ func TestDeviceShadow(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			for i, n := range outputs {
-				v, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Get(m.Value(n))(t)
 				in := []float32{affine(xs[5])}
 				if i < c.readers {
 					vector.RoundBF16(in, in)
@@ -235,27 +226,17 @@ func TestDeviceShadowGraphs(t *testing.T) {
 		nodes := 0
 		for i, cfg := range []exec.Config{{}, {Device: &rounding{}}, {Recompute: rc}, {Device: &rounding{}, Recompute: rc}} {
 			cfg.Engine, cfg.Outputs = halfEngine, outputs
-			m, err := exec.Compile(g, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := check.Get(exec.Compile(g, cfg))(t)
 			if err := m.CheckLayout(); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 			}
-			if err := m.SetInput(x, xs); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(x, xs))
 			for range 2 {
-				if err := m.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.RunAll())
 			}
 			var got []float32
 			for _, n := range outputs {
-				v, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Get(m.Value(n))(t)
 				got = append(got, v.F32...)
 			}
 			if want == nil {

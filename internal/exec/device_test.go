@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -85,10 +86,7 @@ func (b *ramBuffer) Store() error {
 // counted returns a value (3, 4) of 0, 1, 2 ... in memory of a device's.
 func counted(t *testing.T, d exec.Device) *ramBuffer {
 	t.Helper()
-	mem, err := d.Alloc(12)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem := check.Get(d.Alloc(12))(t)
 	b := mem.Buffer(0, exec.Spec{Shape: tensor.Shape{3, 4}}).(*ramBuffer)
 	for i := range b.words {
 		b.words[i] = float32(i)
@@ -137,16 +135,11 @@ func TestDevice(t *testing.T) {
 			}
 			m := f.compile(t, cfg)
 			for range 2 {
-				if err := m.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.RunAll())
 			}
 			*values = slices.Clone(bound)
 			for _, n := range f.outputs {
-				v, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Get(m.Value(n))(t)
 				*values = append(*values, v.F32...)
 			}
 			if err := m.Close(); err != nil || d != nil && d.held != 0 {
@@ -161,10 +154,7 @@ func TestDevice(t *testing.T) {
 
 // TestDeviceHalf has results in bfloat16 and dropout masks of int32 on a device.
 func TestDeviceHalf(t *testing.T) {
-	e, err := kernel.New(kernel.Options{Backend: "plain", Threads: 1, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "plain", Threads: 1, Precision: "bf16"}))(t)
 	defer e.Close()
 	var want []float32
 	for _, d := range []exec.Device{nil, &ram{}} {
@@ -175,28 +165,18 @@ func TestDeviceHalf(t *testing.T) {
 		key := gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2), gorgonia.WithName("key"))
 		y := nn.LinearGELU(nn.Dropout(x, nn.DropoutBits(key, 0, 20, 33, .5), .5), w, nil)
 		loss := arith.Sum(nn.Linear(y, w, nil))
-		grads, err := gorgonia.Grad(loss, x, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(loss, x, w))(t)
 		m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: append(gorgonia.Nodes{loss}, grads...)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n, v := range map[*gorgonia.Node]any{x: xs, w: ws, key: []int32{1, 2}} {
-			if err := m.SetInput(n, v); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(n, v))
 		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		var got []float32
 		for _, n := range append(gorgonia.Nodes{loss}, grads...) {
-			v, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := check.Get(m.Value(n))(t)
 			got = append(got, v.F32...)
 		}
 		if want == nil {
@@ -215,64 +195,38 @@ func TestDeviceStep(t *testing.T) {
 	x, xs := matrix(g, r, "x", 3, 4)
 	out := onRAM(onRAM(onRAM(x)))
 	d := &ram{}
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}}))(t)
 	run := func(what string, in []float32, fetched, stored int) {
 		t.Helper()
 		d.fetched, d.stored = 0, 0
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		if d.fetched != fetched || d.stored != stored {
 			t.Errorf("%s: %d values came to the host and %d to the device, want %d and %d", what, d.fetched, d.stored, fetched, stored)
 		}
-		v, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(m.Value(out))(t)
 		for i, x := range in {
 			if v.F32[i] != 8*x {
 				t.Fatalf("%s: element %d is %v, want %v", what, i, v.F32[i], 8*x)
 			}
 		}
 	}
-	if err := m.SetInput(x, xs); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(x, xs))
 	run("an input of the host's", xs, 0, 1)
 	xs[2] = 5 // read at every run
 	run("new values", xs, 0, 1)
 
 	resident := counted(t, d)
-	if err := m.SetInput(x, resident); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(x, resident))
 	run("an input of the device's", resident.words, 0, 0)
-	if err := m.SetInput(x, xs); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(x, xs))
 	run("the host's again", xs, 0, 1)
-	short, err := d.Alloc(3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(x, short.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})); err == nil || !strings.Contains(err.Error(), "has 12 elements (got 3)") {
-		t.Errorf("a buffer that does not fit: %v", err)
-	}
+	short := check.Get(d.Alloc(3))(t)
+	check.Error(t, m.SetInput(x, short.Buffer(0, exec.Spec{Shape: tensor.Shape{3}})), "has 12 elements (got 3)")
 
 	// The same graph on the host.
-	h, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.SetInput(x, xs); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	h := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}))(t)
+	check.OK(t, h.SetInput(x, xs))
+	check.OK(t, h.RunAll())
 	if v, err := h.Value(out); err != nil || v.F32[2] != 40 {
 		t.Errorf("on the host: %v (%v)", v, err)
 	}
@@ -286,23 +240,13 @@ func TestDeviceMixed(t *testing.T) {
 	x, xs := matrix(g, r, "x", 3, 4)
 	out := onRAM(arith.Add(onRAM(x), x)) // 6x
 	d := &ram{}
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}}))(t)
 	resident := counted(t, d)
 	copy(resident.words, xs)
 	for _, in := range []any{xs, resident} {
-		if err := m.SetInput(x, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		v, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, in))
+		check.OK(t, m.RunAll())
+		v := check.Get(m.Value(out))(t)
 		for i, x := range xs {
 			if d := math.Abs(float64(v.F32[i] - 6*x)); d > 1e-6 {
 				t.Fatalf("%T: element %d is %v, want %v", in, i, v.F32[i], 6*x)
@@ -323,9 +267,7 @@ func TestDeviceErrors(t *testing.T) {
 		cfg.Device = d
 		m, err := exec.Compile(g, cfg)
 		if err == nil { // an input has memory from the first run on
-			if err := m.SetInput(x, xs); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(x, xs))
 			err = errors.Join(m.RunAll(), m.Close())
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -344,23 +286,12 @@ func TestDeviceErrors(t *testing.T) {
 	}
 	d := &ram{}
 	cfg.Device = d
-	m, err := exec.Compile(g, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(x, xs); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, cfg))(t)
+	check.OK(t, m.SetInput(x, xs))
+	check.OK(t, m.RunAll())
 	d.fails = true
-	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "the bus is gone") {
-		t.Errorf("a copy that fails: got error %v", err)
-	}
-	if _, err := m.Value(out); err == nil || !strings.Contains(err.Error(), "the bus is gone") {
-		t.Errorf("a value that cannot be fetched: got error %v", err)
-	}
+	check.Error(t, m.RunAll(), "the bus is gone")
+	check.Fails(m.Value(out))(t, "the bus is gone")
 }
 
 // TestDeviceAux has a step of the device with an int32 input of the caller's and an
@@ -399,22 +330,12 @@ func TestDeviceAux(t *testing.T) {
 			}, nil
 		},
 	}, times)
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: &ram{}, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Device: &ram{}, Outputs: gorgonia.Nodes{out}}))(t)
 	for n, v := range map[*gorgonia.Node]any{x: xs, k: []int32{3}} {
-		if err := m.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, v))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	v, err := m.Value(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	v := check.Get(m.Value(out))(t)
 	for i, x := range xs {
 		if want := 3*x + (x + 1); v.F32[i] != want {
 			t.Fatalf("element %d is %v, want %v", i, v.F32[i], want)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -55,11 +56,7 @@ func (o *halfOp) apply(t testing.TB, shape tensor.Shape, in ...*gorgonia.Node) *
 	if o.step == nil {
 		o.step = func(*exec.Call) {}
 	}
-	n, err := gorgonia.ApplyOp(o, in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return check.Get(gorgonia.ApplyOp(o, in...))(t)
 }
 
 // typeOf returns what an array holds.
@@ -191,10 +188,7 @@ func TestHalfInPlace(t *testing.T) {
 	c := op("c", []int{0}, []int{-1}).apply(t, tensor.Shape{64}, b) // bfloat16: 32
 	d := op("d", []int{0}, []int{-1}).apply(t, tensor.Shape{64}, c) // bfloat16 in place
 	last := op("last", []int{0}, nil).apply(t, tensor.Shape{32}, d) // float32
-	m, err := exec.Compile(g, exec.Config{Engine: halfEngine, Outputs: gorgonia.Nodes{last}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: halfEngine, Outputs: gorgonia.Nodes{last}}))(t)
 	for name, want := range map[string][2]string{"b": {"bf16", "f32"}, "c": {"f32", "bf16"}, "d": {"bf16", "bf16"}, "last": {"bf16", "f32"}} {
 		if in, out := typeOf(t, calls[name].In[0]), typeOf(t, calls[name].Out); in != want[0] || out != want[1] {
 			t.Errorf("%s reads %s and writes %s, want %v", name, in, out, want)
@@ -224,9 +218,7 @@ func TestHalfFinite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.SetInput(x, make([]float32, 5)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, make([]float32, 5)))
 		var e *exec.NonFiniteError
 		if err := m.RunAll(); !errors.As(err, &e) || e.Index != 3 || math.Float32bits(e.Value)>>16 != uint32(bad) {
 			t.Errorf("%#x: got %v", bad, err)
@@ -240,9 +232,7 @@ func TestHalfRecompute(t *testing.T) {
 	f := newHalfTransformer(t, 4)
 	keep := compileWith(t, f, exec.Config{Engine: halfEngine})
 	again := compileWith(t, f, exec.Config{Engine: halfEngine, Recompute: f.recompute()})
-	if err := errors.Join(keep.CheckLayout(), again.CheckLayout()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(keep.CheckLayout(), again.CheckLayout()))
 	for range 3 {
 		run(t, keep)
 		run(t, again)
@@ -285,10 +275,7 @@ func newHalfTransformer(t testing.TB, depth int) *transformer {
 	}
 	loss := arith.Mean(nn.GELU(arith.Add(x, y)))
 	m.backward = exec.NextID(m.g)
-	grads, err := gorgonia.Grad(loss, m.inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, m.inputs...))(t)
 	m.outputs = append(gorgonia.Nodes{loss}, grads...)
 	return m
 }
@@ -297,18 +284,11 @@ func newHalfTransformer(t testing.TB, depth int) *transformer {
 func compileWith(t testing.TB, f *transformer, cfg exec.Config) *exec.Machine {
 	t.Helper()
 	cfg.Outputs = f.outputs
-	m, err := exec.Compile(f.g, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(f.g, cfg))(t)
 	for i, n := range f.inputs {
-		if err := m.SetInput(n, f.values[i]); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, f.values[i]))
 	}
-	if err := m.SetInput(f.keyIn, f.key); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(f.keyIn, f.key))
 	return m
 }
 
@@ -330,9 +310,7 @@ func TestHalfSum(t *testing.T) {
 			accumulate = c.Accumulate
 		}}}).apply(t, tensor.Shape{8}, x)
 		sum := (&halfOp{reads: reads, testOp: testOp{kind: "sum", sum: true}}).apply(t, tensor.Shape{8}, early, late)
-		if _, err := exec.Compile(g, exec.Config{Engine: halfEngine, Outputs: gorgonia.Nodes{sum}}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(exec.Compile(g, exec.Config{Engine: halfEngine, Outputs: gorgonia.Nodes{sum}}))(t)
 		if accumulate == c.half {
 			t.Errorf("%s: accumulate is %t", c.name, accumulate)
 		}

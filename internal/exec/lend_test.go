@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 )
@@ -48,9 +49,7 @@ func TestLent(t *testing.T) {
 		if plain == nil {
 			continue
 		}
-		if err := plain.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, plain.RunAll())
 		want := f.results(t, plain)
 		config.Lend = all
 		m := f.compile(t, config)
@@ -72,9 +71,7 @@ func TestLent(t *testing.T) {
 					mem[i] = poison
 				}
 			}
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			same(t, seed, f.results(t, m), want)
 			for i := range all {
 				if !within(bind, &all[i]) && all[i] != 7 {
@@ -107,10 +104,7 @@ func (f *feed) compileBound(cfg exec.Config) *exec.Machine {
 func (f *feed) results(t *testing.T, m *exec.Machine) (all [][]float32) {
 	t.Helper()
 	for _, n := range f.outputs {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		all = append(all, append([]float32(nil), a.F32...))
 	}
 	return all
@@ -148,10 +142,7 @@ type lender struct {
 func newLender(t *testing.T, host []float32) *lender {
 	t.Helper()
 	d := &lender{host: host}
-	memory, err := d.Alloc(d.place(len(host)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := check.Get(d.Alloc(d.place(len(host))))(t)
 	d.memory = memory.(*ramMemory)
 	return d
 }
@@ -211,13 +202,9 @@ func TestLentOnDevice(t *testing.T) {
 		if plain == nil {
 			continue
 		}
-		if err := plain.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, plain.RunAll())
 		want := f.results(t, plain)
-		if err := plain.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, plain.Close())
 		config.Lend = all
 		m := f.compile(t, config)
 		if err := m.CheckLayout(); err != nil {
@@ -230,15 +217,11 @@ func TestLentOnDevice(t *testing.T) {
 			for i := range d.memory.words {
 				d.memory.words[i] = float32(math.NaN())
 			}
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			same(t, seed, f.results(t, m), want)
 		}
 		for range 2 { // the second time for nothing
-			if err := m.Close(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Close())
 		}
 		if d.held != len(d.memory.words) {
 			t.Fatalf("seed %d: %d words are held after Close, %d of them of the mirror", seed, d.held, len(d.memory.words))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -32,10 +33,7 @@ func network(t testing.TB) *feed {
 	h = nn.LayerNorm(h, gamma, beta, 1e-5)
 	h = nn.L2Normalize(nn.Linear(h, w2, nil), 1e-6)
 	loss := arith.Mean(nn.GELU(h))
-	grads, err := gorgonia.Grad(loss, f.inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, f.inputs...))(t)
 	f.outputs = append(gorgonia.Nodes{loss}, grads...)
 	return f
 }
@@ -44,28 +42,19 @@ func network(t testing.TB) *feed {
 func TestTapeMachine(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{})
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	kept := make([]gorgonia.Value, len(f.outputs))
 	for i, n := range f.outputs {
 		gorgonia.Read(n, &kept[i])
 	}
 	for i, n := range f.inputs {
-		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(f.values[i]))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(f.values[i]))))
 	}
 	tape := gorgonia.NewTapeMachine(f.g)
 	defer tape.Close()
-	if err := tape.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, tape.RunAll())
 	for k, n := range f.outputs {
-		got, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(m.Value(n))(t)
 		var want []float32
 		switch d := kept[k].Data().(type) {
 		case float32:
@@ -88,18 +77,14 @@ func TestRunAllocatesNothing(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{})
 	run := func() {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 	}
 	if n := allocs.PerRun(20, run); n != 0 {
 		t.Errorf("a run allocates %v times", n)
 	}
 	set := func() {
 		for i, n := range f.inputs {
-			if err := m.SetInput(n, f.values[i]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(n, f.values[i]))
 		}
 	}
 	// An interface holding a slice is made by the caller for each input.
@@ -119,26 +104,15 @@ func TestGenericOps(t *testing.T) {
 	two := gorgonia.NewConstant(float32(2))
 	loss := arith.WeightedSum([]float32{3, 1}, gorgonia.Must(gorgonia.Mul(sum, two)), sum)
 	flat := gorgonia.Must(gorgonia.Reshape(h, tensor.Shape{12}))
-	grads, err := gorgonia.Grad(loss, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, x))(t)
 	f.outputs = gorgonia.Nodes{loss, flat, grads[0]}
 	m := f.compile(t, exec.Config{})
 	for range 2 {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 	}
 	var want float64
-	a, err := m.Value(flat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gradient, err := m.Value(grads[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Get(m.Value(flat))(t)
+	gradient := check.Get(m.Value(grads[0]))(t)
 	for i, v := range v {
 		v := float64(v)
 		cdf := 0.5 * math.Erfc(-v/math.Sqrt2)
@@ -165,9 +139,7 @@ func TestGenericOps(t *testing.T) {
 func TestFirstNaN(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{CheckNaN: true})
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	f.values[1][3] = float32(math.Inf(1)) // in w1
 	var bad *exec.NonFiniteError
 	if err := m.RunAll(); !errors.As(err, &bad) || !strings.HasPrefix(bad.Op, "linear{") {
@@ -181,10 +153,7 @@ func TestFirstNaN(t *testing.T) {
 	loss := arith.WeightedSum([]float32{1, 1}, arith.Sum(nn.LayerNorm(x, gamma, gamma, 0)), arith.Sum(dy))
 	// Gradients of 3e38 in two rows: dbeta is finite for each row, not in sum.
 	big := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("big"))
-	grads, err := gorgonia.Grad(arith.MulScalar(loss, big), gamma)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(arith.MulScalar(loss, big), gamma))(t)
 	f = &feed{g: g, inputs: gorgonia.Nodes{x, gamma, dy, big}, outputs: grads,
 		values: [][]float32{{1, 2, 3, 5}, {0, 0}, {0, 0, 0, 0}, {3e38}}}
 	m = f.compile(t, exec.Config{CheckNaN: true})
@@ -195,13 +164,8 @@ func TestFirstNaN(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	f := network(t)
-	m, err := exec.Compile(f.g, exec.Config{Engine: engine, Outputs: f.outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "has no value") {
-		t.Errorf("a run without inputs: got %v", err)
-	}
+	m := check.Get(exec.Compile(f.g, exec.Config{Engine: engine, Outputs: f.outputs}))(t)
+	check.Error(t, m.RunAll(), "has no value")
 	x := f.inputs[0]
 	for _, c := range []struct {
 		data any
@@ -213,28 +177,15 @@ func TestInputs(t *testing.T) {
 		{make([]float64, 28), "input x wants float32 (got []float64)"},
 		{nil, "input x wants float32 (got <nil>)"},
 	} {
-		if err := m.SetInput(x, c.data); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		check.Error(t, m.SetInput(x, c.data), c.want)
 	}
 	for i, n := range f.inputs { // a refused value leaves no trace
-		if err := m.SetInput(n, f.values[i]); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, f.values[i]))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	before, err := m.Scalar(f.outputs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(x, make([]float32, 28)); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	before := check.Get(m.Scalar(f.outputs[0]))(t)
+	check.OK(t, m.SetInput(x, make([]float32, 28)))
+	check.OK(t, m.RunAll())
 	if after, _ := m.Scalar(f.outputs[0]); after == before {
 		t.Error("another input made no difference")
 	}
@@ -252,17 +203,10 @@ func TestLet(t *testing.T) {
 	g := gorgonia.NewGraph()
 	x := gorgonia.NewScalar(g, tensor.Float32, gorgonia.WithName("x"))
 	out := nn.GELU(x)
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}))(t)
 	for _, v := range []float32{0, 8} { // gelu(0) = 0, gelu(8) = 8 to float32
-		if err := gorgonia.Let(x, v); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, gorgonia.Let(x, v))
+		check.OK(t, m.RunAll())
 		if got, err := m.Scalar(out); err != nil || got != v {
 			t.Errorf("gelu(%v) is %v (%v)", v, got, err)
 		}
@@ -275,17 +219,10 @@ func TestDetachedInput(t *testing.T) {
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
 	alias := op.Detach(op.Detach(x))
 	out := arith.Add(alias, x)
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out, alias}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out, alias}}))(t)
 	for _, v := range [][]float32{{1, 2}, {3, 4}} {
-		if err := m.SetInput(x, v); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, v))
+		check.OK(t, m.RunAll())
 		a, err := m.Value(alias)
 		if err != nil || a.F32[0] != v[0] || a.F32[1] != v[1] {
 			t.Errorf("alias is %v (%v), want %v", a.F32, err, v)
@@ -301,10 +238,7 @@ func TestValues(t *testing.T) {
 	x := gorgonia.NewVector(g, tensor.Float32, gorgonia.WithShape(2), gorgonia.WithName("x"))
 	h := arith.Add(x, x)
 	out := nn.GELU(h) // in place
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}}))(t)
 	if _, err := m.Value(h); err == nil {
 		t.Error("the value of an intermediate result, whose memory the output took over")
 	}
@@ -329,22 +263,16 @@ func TestCompileErrors(t *testing.T) {
 		{"cannot bind", exec.Config{Outputs: gorgonia.Nodes{out}, Bind: map[*gorgonia.Node][]float32{x: make([]float32, 2)}}},
 	} {
 		c.cfg.Engine = engine
-		if _, err := exec.Compile(g, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		check.Fails(exec.Compile(g, c.cfg))(t, c.want)
 	}
-	if _, err := exec.Compile(g, exec.Config{Outputs: gorgonia.Nodes{out}}); err == nil || !strings.Contains(err.Error(), "no engine") {
-		t.Errorf("without an engine: got %v", err)
-	}
+	check.Fails(exec.Compile(g, exec.Config{Outputs: gorgonia.Nodes{out}}))(t, "no engine")
 }
 
 func TestProfile(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{})
 	for range 3 {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 	}
 	p := m.Profile()
 	if p.Runs != 3 || p.Time <= 0 {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -128,13 +129,8 @@ func (*wasteOp) Prepare(c *exec.Call) (exec.Step, error) {
 func (n nested) compile(t *testing.T, cfg exec.Config, x []float32) *exec.Machine {
 	t.Helper()
 	cfg.Engine, cfg.Outputs = engine, gorgonia.Nodes{n.out}
-	m, err := exec.Compile(n.g, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(n.x, x); err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(n.g, cfg))(t)
+	check.OK(t, m.SetInput(n.x, x))
 	return m
 }
 
@@ -144,9 +140,7 @@ func TestNested(t *testing.T) {
 	n := newNested(t)
 	m := n.compile(t, exec.Config{}, []float32{1, 2, 3, 4})
 	for range 3 {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		if v, err := m.Value(n.out); err != nil || v.F32[0] != 30 {
 			t.Fatalf("got %v and error %v, want 30", v.F32, err)
 		}
@@ -172,9 +166,7 @@ func TestNested(t *testing.T) {
 		t.Errorf("after a reset %+v", p)
 	}
 	if a := testing.AllocsPerRun(20, func() {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 	}); a != 0 {
 		t.Errorf("a run allocates %v times", a)
 	}
@@ -188,9 +180,7 @@ func TestNestedOnDevice(t *testing.T) {
 		n.op.on = on
 		m := n.compile(t, exec.Config{Device: d}, []float32{1, 2, 3, 4})
 		for range 3 {
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			if v, err := m.Value(n.out); err != nil || v.F32[0] != 30 {
 				t.Fatalf("got %v and error %v, want 30", v.F32, err)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 )
@@ -16,9 +17,7 @@ func TestPasses(t *testing.T) {
 	f := network(t)
 	m := f.compile(t, exec.Config{})
 	for range 3 {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 	}
 	loss, last := f.outputs[0], f.outputs[len(f.outputs)-1]
 	total := m.Profile().Time
@@ -46,18 +45,12 @@ func TestRunTo(t *testing.T) {
 	run(t, whole)
 	loss := f.outputs[0]
 	value := func(m *exec.Machine, n *gorgonia.Node) []float32 {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.F32
+		return check.Get(m.Value(n))(t).F32
 	}
 	if err := m.RunTo(t.Context(), f.inputs[0]); err != nil || m.Profile().Time != 0 {
 		t.Errorf("to an input: %v, %v", m.Profile().Time, err)
 	}
-	if err := m.RunTo(t.Context(), f.inputs[0], loss); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunTo(t.Context(), f.inputs[0], loss))
 	if !slices.Equal(value(m, loss), value(whole, loss)) {
 		t.Errorf("%v, of a whole run %v", value(m, loss), value(whole, loss))
 	}
@@ -105,9 +98,6 @@ func TestMaxBytes(t *testing.T) {
 
 // exact returns the bytes that a network plans.
 func exact(t *testing.T, f *feed) int64 {
-	m, err := exec.Compile(f.g, exec.Config{Engine: engine, Outputs: f.outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(f.g, exec.Config{Engine: engine, Outputs: f.outputs}))(t)
 	return m.Memory()
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -94,10 +95,7 @@ func randomGraph(t *testing.T, r *rand.Rand, size int) *feed {
 	}
 	loss := arith.Mean(nn.GELU(nn.AddPositions(nn.Linear(sum, w, b), row, 1)))
 	f.backward = exec.NextID(f.g)
-	grads, err := gorgonia.Grad(loss, f.inputs[0], f.inputs[1], f.inputs[5], f.inputs[6])
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, f.inputs[0], f.inputs[1], f.inputs[5], f.inputs[6]))(t)
 	f.outputs = append(gorgonia.Nodes{loss, pick()}, grads...)
 	return f
 }
@@ -108,14 +106,9 @@ func (f *feed) compile(t testing.TB, cfg exec.Config) *exec.Machine {
 	if cfg.Outputs == nil {
 		cfg.Outputs = f.outputs
 	}
-	m, err := exec.Compile(f.g, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(f.g, cfg))(t)
 	for i, n := range f.inputs {
-		if err := m.SetInput(n, f.values[i]); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, f.values[i]))
 	}
 	return m
 }
@@ -137,23 +130,13 @@ func TestMemoryPlan(t *testing.T) {
 		if m.Memory() < all.Memory() {
 			saved++
 		}
-		if err := all.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, all.RunAll())
 		for run, poison := range []float32{float32(math.NaN()), 1e9} {
 			m.Poison(poison)
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			for _, n := range f.outputs {
-				got, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want, err := all.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := check.Get(m.Value(n))(t)
+				want := check.Get(all.Value(n))(t)
 				for i, w := range want.F32 { // a sum that takes place in a product rounds differently
 					if d := math.Abs(float64(got.F32[i] - w)); !(d <= 2e-6*max(1, math.Abs(float64(w)))) {
 						t.Fatalf("seed %d, run %d: %v[%d] is %v, want %v", seed, run, n, i, got.F32[i], w)
@@ -203,13 +186,8 @@ func TestInPlaceThroughAlias(t *testing.T) {
 	out := nn.AddPositions(h, op.Detach(h), 2)
 	f := &feed{g: g, inputs: gorgonia.Nodes{x}, values: [][]float32{{1, 2, 3, 4}}, outputs: gorgonia.Nodes{out}}
 	m := f.compile(t, exec.Config{})
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	a, err := m.Value(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	a := check.Get(m.Value(out))(t)
 	for i, want := range []float32{2 + 2, 4 + 4, 6 + 2, 8 + 4} {
 		if a.F32[i] != want {
 			t.Errorf("out[%d] is %v, want %v", i, a.F32[i], want)
@@ -223,9 +201,7 @@ func TestBoundOutputs(t *testing.T) {
 	for seed := range uint64(40) {
 		f := randomGraph(t, rand.New(rand.NewPCG(seed, 4)), 12)
 		want := f.compile(t, exec.Config{})
-		if err := want.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, want.RunAll())
 		bind := map[*gorgonia.Node][]float32{}
 		for _, n := range f.outputs[2:] {
 			bind[n] = make([]float32, n.Shape().TotalSize())
@@ -235,18 +211,11 @@ func TestBoundOutputs(t *testing.T) {
 			continue // two inputs may have one gradient, which has one place
 		}
 		for i, n := range f.inputs {
-			if err := m.SetInput(n, f.values[i]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(n, f.values[i]))
 		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		for n, got := range bind {
-			w, err := want.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := check.Get(want.Value(n))(t)
 			for i := range got {
 				if got[i] != w.F32[i] {
 					t.Fatalf("seed %d: bound %v[%d] is %v, want %v", seed, n, i, got[i], w.F32[i])
@@ -266,15 +235,10 @@ func TestBuildTwice(t *testing.T) {
 		for round := range 8 {
 			f := randomGraph(t, rand.New(rand.NewPCG(seed, 5)), 20)
 			m := f.compile(t, exec.Config{})
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			var s string
 			for _, n := range f.outputs {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				s += fmt.Sprintf("%v %x\n", n, a.F32)
 			}
 			if round == 0 {

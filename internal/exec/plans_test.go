@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
@@ -87,10 +88,7 @@ func randomTransformer(t *testing.T, r *rand.Rand) *transformer {
 	loss := arith.Mean(nn.GELU(arith.Add(x, nn.Dropout(earlier(), bits(rows, d), keep))))
 	m.backward = exec.NextID(m.g)
 	wrt := differentiable(m.g, loss, m.inputs)
-	grads, err := gorgonia.Grad(loss, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, wrt...))(t)
 	m.outputs = append(gorgonia.Nodes{loss}, grads...)
 	if n := earlier(); n.Op() != nil && r.IntN(2) == 0 {
 		m.outputs = append(m.outputs, n) // of a block perhaps
@@ -142,10 +140,7 @@ func TestPlans(t *testing.T) {
 			{Backend: "plain", Threads: 1}, {Backend: "builtin", Threads: 3},
 			{Backend: "plain", Threads: 3, Precision: "bf16"}, {Backend: "builtin", Threads: 1, Precision: "bf16"},
 		} {
-			e, err := kernel.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := check.Get(kernel.New(o))(t)
 			want := compileWith(t, f, exec.Config{Engine: e})
 			room := new(exec.Room)
 			_, bind := f.bound(f.outputs[1:])

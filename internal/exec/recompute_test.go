@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	attentionops "github.com/geoalign/geoalign/ops/attention"
@@ -62,10 +63,7 @@ func newTransformer(t testing.TB, depth int) *transformer {
 	}
 	loss := arith.Mean(nn.GELU(x))
 	m.backward = exec.NextID(m.g)
-	grads, err := gorgonia.Grad(loss, m.inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, m.inputs...))(t)
 	m.outputs = append(gorgonia.Nodes{loss}, grads...)
 	return m
 }
@@ -73,9 +71,7 @@ func newTransformer(t testing.TB, depth int) *transformer {
 func (m *transformer) compile(t testing.TB, cfg exec.Config) *exec.Machine {
 	t.Helper()
 	vm := m.feed.compile(t, cfg)
-	if err := vm.SetInput(m.keyIn, m.key); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, vm.SetInput(m.keyIn, m.key))
 	return vm
 }
 
@@ -87,9 +83,7 @@ func (m *transformer) recompute() exec.Recompute {
 func run(t testing.TB, m *exec.Machine) {
 	t.Helper()
 	m.Poison(float32(math.NaN()))
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 }
 
 // sameOutputs fails unless both machines hold the same bits in outputs.
@@ -104,14 +98,8 @@ func sameOutputs(t testing.TB, outputs gorgonia.Nodes, got, want *exec.Machine) 
 func difference(t testing.TB, outputs gorgonia.Nodes, got, want *exec.Machine) string {
 	t.Helper()
 	for _, n := range outputs {
-		g, err := got.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := want.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := check.Get(got.Value(n))(t)
+		w := check.Get(want.Value(n))(t)
 		for i := range w.F32 {
 			if math.Float32bits(g.F32[i]) != math.Float32bits(w.F32[i]) {
 				return fmt.Sprintf("%v[%d] is %v, want %v", n, i, g.F32[i], w.F32[i])
@@ -128,9 +116,7 @@ func TestRecompute(t *testing.T) {
 	f := newTransformer(t, depth)
 	keep := f.compile(t, exec.Config{})
 	again := f.compile(t, exec.Config{Recompute: f.recompute()})
-	if err := again.CheckLayout(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, again.CheckLayout())
 	for range 3 {
 		run(t, keep)
 		run(t, again)
@@ -208,10 +194,7 @@ func TestRecomputeBound(t *testing.T) {
 	again := f.compile(t, exec.Config{Recompute: f.recompute(), Bind: bind, CheckNaN: true})
 	run(t, again)
 	for n, got := range bind {
-		want, err := keep.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(keep.Value(n))(t)
 		if !slices.Equal(got, want.F32) {
 			t.Errorf("bound %v is %v, want %v", n, got, want.F32)
 		}
@@ -263,10 +246,7 @@ func TestRecomputeOutputs(t *testing.T) {
 	y := nn.GELU(h)
 	loss := arith.Sum(nn.GELU(y))
 	backward := exec.NextID(g)
-	grads, err := gorgonia.Grad(loss, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, x))(t)
 	all := exec.Recompute{Blocks: []exec.Block{{From: 0, To: backward}}, Backward: backward}
 	for _, c := range []struct {
 		what    string
@@ -303,14 +283,10 @@ func TestRecomputeErrors(t *testing.T) {
 		{"overlap", []exec.Block{{6, 9}, {3, 7}}},
 	} {
 		cfg := exec.Config{Engine: engine, Outputs: f.outputs, Recompute: exec.Recompute{Blocks: c.blocks, Backward: f.backward}}
-		if _, err := exec.Compile(f.g, cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		check.Fails(exec.Compile(f.g, cfg))(t, c.want)
 	}
 	cfg := exec.Config{Engine: engine, Outputs: f.outputs, Recompute: exec.Recompute{Blocks: f.blocks}}
-	if _, err := exec.Compile(f.g, cfg); err == nil || !strings.Contains(err.Error(), "the backward pass begins with 0") {
-		t.Errorf("without the begin of the backward pass: got %v", err)
-	}
+	check.Fails(exec.Compile(f.g, cfg))(t, "the backward pass begins with 0")
 }
 
 func TestNextID(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"gorgonia.org/gorgonia"
@@ -43,29 +44,19 @@ func TestRecord(t *testing.T) {
 	x, xs := matrix(g, r, "x", 3, 4)
 	out := onRAM(onRAM(arith.Add(onRAM(onRAM(x)), x))) // a step of the host's between two pairs: 20x
 	d := &recorder{}
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}}))(t)
 	if got := m.OnHost(); len(got) != 1 {
 		t.Errorf("on the host: %v, want the addition alone", got)
 	}
-	if err := m.SetInput(x, xs); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(x, xs))
 	run := func(what string, in []float32, recorded, launched, closed int) {
 		t.Helper()
 		d.recorded, d.launched, d.closed = 0, 0, 0
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		if d.recorded != recorded || d.launched != launched || d.closed != closed {
 			t.Errorf("%s: %d recorded, %d launched and %d closed, want %d, %d and %d", what, d.recorded, d.launched, d.closed, recorded, launched, closed)
 		}
-		v, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(m.Value(out))(t)
 		for i, x := range in {
 			if v.F32[i] != 4*(4*x+x) {
 				t.Fatalf("%s: element %d is %v, want %v", what, i, v.F32[i], 20*x)
@@ -78,9 +69,7 @@ func TestRecord(t *testing.T) {
 	run("third, other values", xs, 0, 2, 0)
 
 	other := counted(t, d)
-	if err := m.SetInput(x, other); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetInput(x, other))
 	run("another buffer", other.words, 2, 2, 2)
 	run("again", other.words, 0, 2, 0)
 	d.closed = 0
@@ -163,10 +152,7 @@ func TestStage(t *testing.T) {
 	x, first := matrix(g, r, "x", 3, 4)
 	out := onRAM(x)
 	d := &stager{}
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Device: d, Outputs: gorgonia.Nodes{out}}))(t)
 	second := make([]float32, 12)
 	for i := range second {
 		second[i] = float32(i)
@@ -174,16 +160,9 @@ func TestStage(t *testing.T) {
 	run := func(what string, in []float32, taken int) {
 		t.Helper()
 		d.taken = 0
-		if err := m.SetInput(x, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		v, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, in))
+		check.OK(t, m.RunAll())
+		v := check.Get(m.Value(out))(t)
 		for i, x := range in {
 			if v.F32[i] != 2*x {
 				t.Fatalf("%s: element %d is %v, want %v", what, i, v.F32[i], 2*x)
@@ -195,9 +174,7 @@ func TestStage(t *testing.T) {
 	}
 	stage := func(in []float32) {
 		t.Helper()
-		if err := m.Stage(x, in); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Stage(x, in))
 	}
 	stage(second) // before there is anything on the device
 	run("first", first, 0)

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"gorgonia.org/gorgonia"
@@ -44,10 +45,7 @@ func TestRemake(t *testing.T) {
 		runs, operands := 0, 0
 		op := &remaker{halfOp{testOp: testOp{kind: "again", step: func(c *exec.Call) { runs, operands = runs+1, len(c.In); add(c) }}}, "ram"}
 		op.shape, op.arity = shape, 2
-		again, err := gorgonia.ApplyOp(op, x, first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := check.Get(gorgonia.ApplyOp(op, x, first))(t)
 		sum := (&testOp{kind: "sum", step: func(c *exec.Call) {
 			for i, v := range c.In[0].F32 {
 				c.Out.F32[i] = 10*v + c.In[1].F32[i]
@@ -57,25 +55,15 @@ func TestRemake(t *testing.T) {
 		if c.asked {
 			outputs = append(outputs, again)
 		}
-		m, err := exec.Compile(g, exec.Config{Engine: c.engine, Device: c.device, Outputs: outputs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(exec.Compile(g, exec.Config{Engine: c.engine, Device: c.device, Outputs: outputs}))(t)
 		memory[c.name] = m.Memory()
 		in := make([]float32, n)
 		for i := range in {
 			in[i] = float32(i)
 		}
-		if err := m.SetInput(x, in); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		v, err := m.Value(sum)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, in))
+		check.OK(t, m.RunAll())
+		v := check.Get(m.Value(sum))(t)
 		for i, got := range v.F32 {
 			if want := 11 * float32(i+1); got != want {
 				t.Fatalf("%s: [%d] is %v, want %v", c.name, i, got, want)

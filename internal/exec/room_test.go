@@ -3,6 +3,7 @@ package exec_test
 import (
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,28 +33,18 @@ func TestRoom(t *testing.T) {
 				c.Out.F32[i] = v + 1
 			}
 		}}).apply(t, tensor.Shape{n}, double)
-		m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}, Room: &room})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{out}, Room: &room}))(t)
 		in := make([]float32, n)
 		for i := range in {
 			in[i] = float32(n + i)
 		}
-		if err := m.SetInput(x, in); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(x, in))
 		list = append(list, made{m, out, n})
 	}
 	for range 2 {
 		for _, x := range list {
-			if err := x.m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			v, err := x.m.Value(x.out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, x.m.RunAll())
+			v := check.Get(x.m.Value(x.out))(t)
 			for i, got := range v.F32 {
 				if want := float32(2*(x.n+i) + 1); got != want {
 					t.Fatalf("%d elements: [%d] is %v, want %v", x.n, i, got, want)

@@ -2,10 +2,10 @@ package exec_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -32,24 +32,15 @@ func TestShadow(t *testing.T) {
 	first := look("first", x, y)
 	second := look("second", flat, x)
 	third := look("third", first, second, ids)
-	m, err := exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{third}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: engine, Outputs: gorgonia.Nodes{third}}))(t)
 	for n, v := range map[*gorgonia.Node]any{x: make([]float32, 6), y: make([]float32, 6), ids: make([]int32, 2)} {
-		if err := m.SetInput(n, v); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(n, v))
 	}
 	a, b := make([]uint16, 6), []uint16{1, 2, 3, 4, 5, 6}
 	for i, shadow := range [][]uint16{nil, a, b, nil} {
-		if err := m.SetShadow(x, shadow); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetShadow(x, shadow))
 		seen = seen[:0]
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		want := [][]uint16{shadow, nil, shadow, shadow, nil, nil, nil}
 		for k := range want {
 			if (seen[k] == nil) != (want[k] == nil) || !slices.Equal(seen[k], want[k]) {
@@ -62,12 +53,8 @@ func TestShadow(t *testing.T) {
 		}
 	}
 	// New values keep the copy: it is the caller's to renew.
-	if err := m.SetShadow(x, b); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(x, make([]float32, 6)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.SetShadow(x, b))
+	check.OK(t, m.SetInput(x, make([]float32, 6)))
 	seen = seen[:0]
 	if err := m.RunAll(); err != nil || !slices.Equal(seen[0], b) {
 		t.Errorf("after new values the copy is %v (%v), want %v", seen[0], err, b)
@@ -81,9 +68,7 @@ func TestShadow(t *testing.T) {
 		{x, []uint16{}, "input x has 6 elements, its bfloat16 copy 0"},
 		{ids, make([]uint16, 2), "only float32 has a bfloat16 copy"},
 	} {
-		if err := m.SetShadow(c.node, c.shadow); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
+		check.Error(t, m.SetShadow(c.node, c.shadow), c.want)
 	}
 	if value, _ := m.Value(x); !slices.Equal(value.BF16, b) {
 		t.Error("a refused copy left a trace")
@@ -92,9 +77,7 @@ func TestShadow(t *testing.T) {
 		t.Errorf("an input that nothing depends on: %v", err)
 	}
 	if n := allocs.PerRun(20, func() {
-		if err := m.SetShadow(x, a); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetShadow(x, a))
 	}); n != 0 {
 		t.Errorf("SetShadow allocates %v times", n)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chewxy/hm"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -71,9 +72,5 @@ func (o *testOp) Prepare(c *exec.Call) (exec.Step, error) {
 func (o *testOp) apply(t testing.TB, shape tensor.Shape, in ...*gorgonia.Node) *gorgonia.Node {
 	t.Helper()
 	o.shape, o.arity = shape, len(in)
-	n, err := gorgonia.ApplyOp(o, in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return check.Get(gorgonia.ApplyOp(o, in...))(t)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestRead(t *testing.T) {
@@ -15,9 +17,7 @@ func TestRead(t *testing.T) {
 	path := filepath.Join(dir, "a")
 	for _, n := range []int{0, 1, 511, 512, 513, 100000} {
 		want := bytes.Repeat([]byte("x"), n)
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, want, 0o644))
 		for _, most := range []int64{0, int64(n)} {
 			if got, err := Read(path, most); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%d bytes within %d: %d bytes, %v", n, most, len(got), err)
@@ -40,17 +40,10 @@ func TestRead(t *testing.T) {
 // A file that grows while it is read ends at the limit.
 func TestRestOfAGrowingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	if err := os.WriteFile(path, make([]byte, 3000), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, size, err := Open(path, 4000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, make([]byte, 3000), 0o644))
+	f, size := check.Get2(Open(path, 4000))(t)
 	defer f.Close()
-	if err := os.Truncate(path, 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Truncate(path, 1<<20))
 	var large *SizeError
 	if b, err := Rest(f, size, 4000); !errors.As(err, &large) {
 		t.Errorf("%d bytes, %v", len(b), err)

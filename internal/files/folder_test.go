@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -20,9 +21,7 @@ func TestFillFolder(t *testing.T) {
 		dead := process.Self()
 		dead.PID = 1 << 30
 		left := func(name string, o Owner) {
-			if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.MkdirAll(filepath.Join(dir, name, "sub"), 0o777))
 			writeOwner(t, filepath.Join(dir, name), o, 0)
 		}
 		left(".tmp-out", Owner{Program: ownProgram, Identity: dead, Token: "x"})
@@ -35,9 +34,7 @@ func TestFillFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			old := time.Now().Add(-time.Hour)
-			if err := os.Chtimes(filepath.Join(dir, name, OwnerFile), old, old); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Chtimes(filepath.Join(dir, name, OwnerFile), old, old))
 		}
 		write := func(text string) error {
 			return FillFolder(out, func(string, ...any) {}, func(dir string) error {
@@ -73,9 +70,7 @@ func TestFillFolder(t *testing.T) {
 			t.Error("a folder with something in it is replaced")
 		}
 		count(3, dir)
-		if err := os.MkdirAll(filepath.Join(dir, ".tmp-b", "mine"), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Join(dir, ".tmp-b", "mine"), 0o777))
 		if err := FillFolder(filepath.Join(dir, "b"), nil, func(string) error { return nil }); err == nil {
 			t.Error("a folder of somebody is emptied")
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/process"
 )
 
@@ -49,18 +50,10 @@ func newHolder(t *testing.T, dir, how string) *holder {
 	t.Helper()
 	h := &holder{cmd: exec.Command(os.Args[0])}
 	h.cmd.Env = append(os.Environ(), holderVariable+"="+dir, "GEOALIGN_TEST_FLOCK="+how)
-	var err error
-	if h.in, err = h.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := h.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.in = check.Get(h.cmd.StdinPipe())(t)
+	out := check.Get(h.cmd.StdoutPipe())(t)
 	h.out = bufio.NewReader(out)
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, h.cmd.Start())
 	t.Cleanup(func() { h.in.Close(); h.cmd.Wait() })
 	return h
 }
@@ -92,10 +85,7 @@ func simulated(t *testing.T, how string) {
 func locked(t *testing.T, dir string) (*FolderLock, string) {
 	t.Helper()
 	var said strings.Builder
-	l, err := Lock(dir, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := check.Get(Lock(dir, func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }))(t)
 	return l, said.String()
 }
 
@@ -116,18 +106,11 @@ func held(t *testing.T, dir string) *HeldError {
 // writeOwner leaves the owner file of somebody in a folder.
 func writeOwner(t *testing.T, dir string, o Owner, age time.Duration) string {
 	t.Helper()
-	b, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(json.Marshal(o))(t)
 	path := filepath.Join(dir, OwnerFile)
-	if err := os.WriteFile(path, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, b, 0o666))
 	at := time.Now().Add(-age)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chtimes(path, at, at))
 	return path
 }
 
@@ -168,9 +151,7 @@ func TestLock(t *testing.T) {
 			if e := held(t, dir); e.Owner.PID != h.cmd.Process.Pid || !strings.Contains(e.Error(), fmt.Sprint("process ", h.cmd.Process.Pid)) {
 				t.Errorf("%+v", e)
 			}
-			if err := h.cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, h.cmd.Process.Kill())
 			_ = h.cmd.Wait()
 			if _, err := os.Stat(filepath.Join(dir, OwnerFile)); err != nil {
 				t.Errorf("a killed process left no owner file: %v", err)
@@ -240,9 +221,7 @@ func TestOwners(t *testing.T) {
 				if !strings.Contains(e.Error(), "if it has ended, remove "+path) {
 					t.Errorf("%v", e)
 				}
-				if err := os.Remove(path); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Remove(path))
 				l, _ := locked(t, dir)
 				if err := l.Release(); err != nil {
 					t.Error(err)
@@ -261,9 +240,7 @@ func TestHeartbeat(t *testing.T) {
 	path := writeOwner(t, dir, o, time.Hour)
 	time.AfterFunc(beatEvery, func() { now := time.Now(); _ = os.Chtimes(path, now, now) })
 	held(t, dir)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Remove(path))
 	l, _ := locked(t, dir)
 	defer l.Release()
 	_, _, first, _ := readOwner(path)
@@ -319,9 +296,7 @@ func TestDamagedOwner(t *testing.T) {
 		for _, completed := range []bool{false, true} {
 			dir := t.TempDir()
 			path := filepath.Join(dir, OwnerFile)
-			if err := os.WriteFile(path, []byte(`{"program":"geoal`), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(path, []byte(`{"program":"geoal`), 0o666))
 			if l, err := Lock(dir, nil); err == nil {
 				l.Release()
 				t.Error("an owner file that is being written is taken over at once")
@@ -346,9 +321,7 @@ func TestManyTakeOver(t *testing.T) {
 		writeOwner(t, dir, Owner{Program: ownProgram, Identity: process.Self(), Token: "x"}, 0) // this process, which has it no more
 		b, _ := os.ReadFile(filepath.Join(dir, OwnerFile))
 		b = []byte(strings.Replace(string(b), fmt.Sprintf(`"pid":%d`, os.Getpid()), fmt.Sprintf(`"pid":%d`, 1<<30), 1))
-		if err := os.WriteFile(filepath.Join(dir, OwnerFile), b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, OwnerFile), b, 0o666))
 		var all []*holder
 		for range 6 {
 			all = append(all, newHolder(t, dir, FlockFails))
@@ -378,13 +351,9 @@ func TestPublish(t *testing.T) {
 		simulated(t, how)
 		dir := t.TempDir()
 		from, to := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-		if err := os.Mkdir(from, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(from, 0o777))
 		l, _ := locked(t, from)
-		if err := l.Publish(to); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.Publish(to))
 		if err := l.Release(); err != nil {
 			t.Error(err)
 		}

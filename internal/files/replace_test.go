@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestReplace: a file is as it was until all of the new one is there, and what fails leaves
@@ -25,9 +27,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"old", "new"} {
-		if err := Replace(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, Replace(path, []byte(text)))
 		has(text)
 	}
 	broken := errors.New("broken")
@@ -82,9 +82,7 @@ func TestReplaceAtOnce(t *testing.T) {
 	}
 	has("x", 2*replaceBytes+1)
 
-	if err := os.WriteFile(filepath.Join(dir, ".tmp-a"), []byte("what a killed process left"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, ".tmp-a"), []byte("what a killed process left"), 0o666))
 	if err := Replace(path, []byte("new")); err != nil {
 		t.Error(err)
 	}
@@ -103,12 +101,8 @@ func TestSweep(t *testing.T) {
 		dir := t.TempDir()
 		at := func(name string, age time.Duration) string {
 			path := filepath.Join(dir, name)
-			if err := os.WriteFile(path, nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chtimes(path, time.Now().Add(-age), time.Now().Add(-age)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(path, nil, 0o666))
+			check.OK(t, os.Chtimes(path, time.Now().Add(-age), time.Now().Add(-age)))
 			return path
 		}
 		at(".tmp-a-0123abcd", old)
@@ -117,10 +111,7 @@ func TestSweep(t *testing.T) {
 		at(".tmp-a-0123abcx", old)
 		want := 4 // and a
 		if how == "" {
-			f, err := os.Open(at(".tmp-a-0123abcf", old))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(os.Open(at(".tmp-a-0123abcf", old)))(t)
 			defer f.Close()
 			if !own(f) {
 				t.Fatal("no lock")
@@ -130,9 +121,7 @@ func TestSweep(t *testing.T) {
 			want++ // .tmp-a itself is made by one that has it in work, as far as is known
 			at(".tmp-a", 0)
 		}
-		if err := Replace(filepath.Join(dir, "a"), []byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, Replace(filepath.Join(dir, "a"), []byte("x")))
 		list, err := os.ReadDir(dir)
 		if err != nil || len(list) != want {
 			t.Errorf("flock %q: %v (%v)", how, list, err)

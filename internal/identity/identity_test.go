@@ -13,27 +13,20 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // aged writes a file that last changed long enough ago for its stamp to prove what it holds.
 func aged(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte(text), 0o666))
 	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chtimes(path, old, old))
 }
 
 func sumOf(t *testing.T, b *Book, path string) Sum {
 	t.Helper()
-	sum, err := b.Sum(context.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sum
+	return check.Get(b.Sum(context.Background(), path))(t)
 }
 
 // A sum is that of all bytes, whatever their number.
@@ -88,10 +81,7 @@ func TestBook(t *testing.T) {
 	dir := t.TempDir()
 	path, store := filepath.Join(dir, "a"), filepath.Join(dir, "below", "sums")
 	aged(t, path, "one")
-	s, err := StampOf(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(StampOf(path))(t)
 	b := OpenBook(store)
 	// The time of the change of state is now: nothing is proven yet.
 	if sumOf(t, b, path) != OfBytes([]byte("one")) || len(b.known) != 0 {
@@ -99,9 +89,7 @@ func TestBook(t *testing.T) {
 	}
 	s.Changed -= int64(time.Hour)
 	b.Note(path, s, OfBytes([]byte("one")))
-	if err := b.Save(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.Save())
 	again := OpenBook(store)
 	if sum, ok := again.Known(path, s); !ok || sum != OfBytes([]byte("one")) {
 		t.Errorf("%v, %v is known", sum, ok)
@@ -119,10 +107,7 @@ func TestBook(t *testing.T) {
 func TestKnownIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	aged(t, path, "one")
-	s, err := StampOf(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(StampOf(path))(t)
 	b := OpenBook("")
 	b.known[key(path)] = entry{s, OfBytes([]byte("noted"))}
 	if sumOf(t, b, path) != OfBytes([]byte("noted")) {
@@ -139,13 +124,8 @@ func TestDamagedBook(t *testing.T) {
 	b := OpenBook(path)
 	b.Note("x", Stamp{Size: 1, Modified: 1}, Sum{1})
 	b.Note("y", Stamp{Size: 2, Modified: 1}, Sum{2})
-	if err := b.Save(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, b.Save())
+	text := check.Get(os.ReadFile(path))(t)
 	if n := len(OpenBook(path).known); n != 2 {
 		t.Fatalf("%d entries", n)
 	}
@@ -172,9 +152,7 @@ func TestBooksOfOneFile(t *testing.T) {
 		books = append(books, b)
 	}
 	for _, b := range books {
-		if err := b.Save(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, b.Save())
 	}
 	all := OpenBook(path)
 	for i := range 4 {

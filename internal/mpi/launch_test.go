@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestLaunched: a launcher is known by what it tells each process, and by nothing less.
@@ -65,15 +67,11 @@ func TestInstalled(t *testing.T) {
 // standard ABI first.
 func TestCandidates(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "lib"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(filepath.Join(dir, "lib"), 0o755))
 	var files []string
 	for _, f := range []Family{ABI, MPICH, OpenMPI} {
 		files = append(files, filepath.Join(dir, "lib", f.names()[0]))
-		if err := os.WriteFile(files[len(files)-1], nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(files[len(files)-1], nil, 0o644))
 	}
 	loader := slices.Concat(ABI.names(), MPICH.names(), OpenMPI.names())
 	if got, want := (place{prefix: dir}).candidates(), append(slices.Clone(files), loader...); !slices.Equal(got,
@@ -111,9 +109,7 @@ func TestFit(t *testing.T) {
 // started on its own connects to nothing.
 func TestMissing(t *testing.T) {
 	t.Setenv(Variable, "/nowhere/libmpi.so")
-	if _, err := here().find(); err == nil || !strings.Contains(err.Error(), Variable) {
-		t.Errorf("%v", err)
-	}
+	check.Fails(here().find())(t, Variable)
 	if info := Probe(); info.Found || info.Reason == "" {
 		t.Errorf("%+v", info)
 	}

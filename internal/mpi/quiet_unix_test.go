@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/dynlib"
 )
 
@@ -38,9 +39,7 @@ func TestQuietly(t *testing.T) {
 	if blocked() != before {
 		t.Error("other signals are blocked than before")
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
 	select {
 	case <-c:
 	case <-time.After(5 * time.Second):
@@ -65,9 +64,7 @@ func TestSetenv(t *testing.T) {
 		return string(b[:n])
 	}
 	for _, value := range []string{"first", "second"} {
-		if err := dynlib.SetEnv("GEOALIGN_MPI_SETENV", value, false); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, dynlib.SetEnv("GEOALIGN_MPI_SETENV", value, false))
 	}
 	if got := get("GEOALIGN_MPI_SETENV"); got != "first" {
 		t.Errorf("%q", got)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The test program starts itself under every mpirun that it finds. A rank is told by a variable
@@ -92,10 +94,7 @@ type outcome struct {
 // ranks runs a scenario on n ranks.
 func ranks(tb testing.TB, mpirun string, n int, scenario string, environment ...string) outcome {
 	tb.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	self := check.Get(os.Executable())(tb)
 	var args []string
 	if openMPI(tb, mpirun) {
 		args = append(args, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none")
@@ -109,7 +108,7 @@ func ranks(tb testing.TB, mpirun string, n int, scenario string, environment ...
 	c.Stdout, c.Stderr = &both, &both
 	c.WaitDelay = time.Second
 	start := time.Now()
-	err = c.Run()
+	err := c.Run()
 	if ctx.Err() != nil {
 		tb.Errorf("%s did not end", mpirun)
 	}

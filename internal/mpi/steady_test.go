@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestSteady: exchanges allocate nothing once the slices that they fill are there.
@@ -40,10 +41,7 @@ func TestSignals(t *testing.T) {
 // TestOtherLauncher: a launcher of several processes that the library knows nothing of is an error that says so.
 func TestOtherLauncher(t *testing.T) {
 	mpiruns(t) // skips where there is no MPI
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := check.Get(os.Executable())(t)
 	// What srun --mpi=none tells, to a process of its own.
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), scenarioVariable+"=steady", "SLURM_PROCID=0", "SLURM_STEP_NUM_TASKS=2")

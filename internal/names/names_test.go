@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 const (
@@ -66,9 +68,7 @@ func TestForm(t *testing.T) {
 func put(t *testing.T, dir, name string) {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Skipf("this file system does not take the name %q: %v", name, err)
 	}

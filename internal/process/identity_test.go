@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestAlive: a process goes on until it ends, also where nobody has waited for it yet, and a number that was given again is another process.
@@ -39,9 +41,7 @@ func TestAlive(t *testing.T) {
 	if !Alive(cmd.Process.Pid, "") {
 		t.Error("a process that sleeps has ended")
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, cmd.Process.Kill())
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // until it is a zombie
 		b, err := os.ReadFile(procStat(cmd.Process.Pid))
 		if err != nil || strings.Contains(string(b), ") Z ") || time.Now().After(end) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Data that is made when it is written lies in the file as data that is there.
@@ -12,9 +14,7 @@ func TestLazy(t *testing.T) {
 	x := []float32{1, -2, 3, 4.5, 0, 7}
 	file := func(data any) []byte {
 		var b bytes.Buffer
-		if err := Write(&b, []Tensor{{Name: "a", Shape: []int{2, 3}, Data: data}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, Write(&b, []Tensor{{Name: "a", Shape: []int{2, 3}, Data: data}}, nil))
 		return b.Bytes()
 	}
 	fill := func(dst []float32) error { copy(dst, x); return nil }

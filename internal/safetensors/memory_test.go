@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestMemoryOrder: numbers that are copied as they lie in memory are those that are put
@@ -23,28 +25,18 @@ func TestMemoryOrder(t *testing.T) {
 	for i, order := range []bool{was, false} {
 		inOrder = order
 		var b bytes.Buffer
-		if err := Write(&b, []Tensor{{Name: "x", Shape: []int{len(x)}, Data: x},
-			{Name: "none", Shape: []int{0}, Data: []float32{}}}, nil); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, Write(&b, []Tensor{{Name: "x", Shape: []int{len(x)}, Data: x},
+			{Name: "none", Shape: []int{0}, Data: []float32{}}}, nil))
 		files[i] = b.Bytes()
 	}
 	if !bytes.Equal(files[0], files[1]) {
 		t.Fatal("the files differ")
 	}
 	path := filepath.Join(t.TempDir(), "x.safetensors")
-	if err := os.WriteFile(path, files[0], 0o666); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, files[0], 0o666))
+	f := check.Get(Open(path))(t)
 	defer f.Close()
-	convert, err := Floats(F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	convert := check.Get(Floats(F32))(t)
 	start, length, _ := f.Span("x")
 	for _, order := range []bool{false, was} {
 		inOrder = order

@@ -3,27 +3,19 @@ package safetensors
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The bytes of a span, converted, are the tensor.
 func TestSpanFloats(t *testing.T) {
 	const path = "testdata/mixed.safetensors"
-	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(Open(path))(t)
 	defer f.Close()
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Get(os.ReadFile(path))(t)
 	for _, name := range []string{"f64", "f32", "f16", "bf16"} {
-		want, err := f.Float32(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(f.Float32(name))(t)
 		info, _ := f.Lookup(name)
 		at, n, ok := f.Span(name)
 		convert, err := Floats(info.DType)
@@ -38,7 +30,5 @@ func TestSpanFloats(t *testing.T) {
 	if _, _, ok := f.Span("none"); ok {
 		t.Error("a span of no tensor")
 	}
-	if _, err := Floats(I64); err == nil || !strings.Contains(err.Error(), "I64") {
-		t.Errorf("integers: %v", err)
-	}
+	check.Fails(Floats(I64))(t, "I64")
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // file builds the bytes of a file from its JSON header and data.
@@ -27,10 +28,7 @@ func open(b []byte) (*File, error) { return NewReader(bytes.NewReader(b), int64(
 // testdata/mixed.safetensors was written by the safetensors library for Python
 // from values stated in tools/goldens/safetensors_mixed.py.
 func TestReadMixedTypes(t *testing.T) {
-	f, err := Open("testdata/mixed.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(Open("testdata/mixed.safetensors"))(t)
 	defer f.Close()
 	inf := float32(math.Inf(1))
 	for name, want := range map[string][]float32{
@@ -47,9 +45,7 @@ func TestReadMixedTypes(t *testing.T) {
 	if got, err := f.Int64("i64"); err != nil || !reflect.DeepEqual(got, []int64{-5, 1 << 40}) {
 		t.Errorf("i64: got %v, %v", got, err)
 	}
-	if _, err := f.Int64("f32"); err == nil || !strings.Contains(err.Error(), "not an integer type") {
-		t.Errorf("integers from f32: got %v", err)
-	}
+	check.Fails(f.Int64("f32"))(t, "not an integer type")
 	if info, ok := f.Lookup("f16"); !ok || info.DType != F16 || !reflect.DeepEqual(info.Shape, []int{2, 3}) ||
 		info.Bytes() != 12 {
 		t.Errorf("f16: got %+v", info)
@@ -60,9 +56,7 @@ func TestReadMixedTypes(t *testing.T) {
 	if _, err := f.Float32("none"); err == nil {
 		t.Error("missing tensor: no error")
 	}
-	if err := f.ReadFloat32("f32", make([]float32, 5)); err == nil || !strings.Contains(err.Error(), "[2 3]") {
-		t.Errorf("wrong length: got %v", err)
-	}
+	check.Error(t, f.ReadFloat32("f32", make([]float32, 5)), "[2 3]")
 }
 
 // The half-precision numbers whose float32 values are known exactly.
@@ -99,20 +93,12 @@ func TestRoundTrip(t *testing.T) {
 		{"none", []int{0, 3}, []float32{}},
 	}
 	var b bytes.Buffer
-	if err := Write(&b, in, map[string]string{"step": "3"}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := open(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(&b, in, map[string]string{"step": "3"}))
+	f := check.Get(open(b.Bytes()))(t)
 	for _, w := range in {
 		switch want := w.Data.(type) {
 		case []float32:
-			got, err := f.Float32(w.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(f.Float32(w.Name))(t)
 			for i := range want {
 				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 					t.Fatalf("%s[%d]: got %v, want %v", w.Name, i, got[i], want[i])

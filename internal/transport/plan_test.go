@@ -3,19 +3,16 @@ package transport
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func engine(t *testing.T, threads int) *compute.Engine {
 	t.Helper()
-	e, err := compute.New(compute.Options{Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -23,17 +20,12 @@ func engine(t *testing.T, threads int) *compute.Engine {
 // plan solves normal similarities of a width.
 func plan(t *testing.T, e *compute.Engine, n, m int, width float64, o Options) *Plan {
 	t.Helper()
-	p, err := New(e, n, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(New(e, n, m))(t)
 	r := rand.New(rand.NewPCG(3, 1))
 	for i := range p.S {
 		p.S[i] = width * r.NormFloat64()
 	}
-	if err := p.Solve(o); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, p.Solve(o))
 	return p
 }
 
@@ -92,9 +84,7 @@ func TestSolveFar(t *testing.T) {
 	for i := range p.S {
 		p.S[i] = float64((i/n)*(i%n)) / n // whoever takes the last item is far above all others
 	}
-	if err := p.Solve(Options{Epsilon: eps, Iterations: rounds, Tolerance: 1e-300}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, p.Solve(Options{Epsilon: eps, Iterations: rounds, Tolerance: 1e-300}))
 	for i, w := range definition(p.S, n, n, eps, rounds) {
 		if !(math.Abs(p.p[i]-w) <= 1e-9) {
 			t.Fatalf("mass %d is %v, want %v", i, p.p[i], w)
@@ -134,12 +124,8 @@ func TestSolveAgain(t *testing.T) {
 		target[i] = 1 / float64(len(target))
 	}
 	if n := allocs.PerRun(5, func() {
-		if err := p.Solve(o); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.KL(target, grad); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, p.Solve(o))
+		check.Get(p.KL(target, grad))(t)
 	}); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
@@ -159,9 +145,7 @@ func TestErrors(t *testing.T) {
 		"items on both sides (got 0": size, "want 2 x 2": short,
 		"eps > 0": p.Solve(Options{}), "iterations": p.Solve(Options{Epsilon: 1, Iterations: -1}), "tolerance": p.Solve(Options{Epsilon: 1, Tolerance: -1}),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	p.S[1] = math.NaN()
 	if err := p.Solve(Options{Epsilon: 1}); err != nil || p.p[0] == p.p[0] {

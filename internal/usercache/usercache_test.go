@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestReadAndWrite(t *testing.T) {
@@ -17,16 +18,12 @@ func TestReadAndWrite(t *testing.T) {
 	if err := Read(file, &got); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("absent: %v", err)
 	}
-	if err := Write(file, map[string]int{"a": 1}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(file, map[string]int{"a": 1}))
 	if err := Read(file, &got); err != nil || got["a"] != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	before := Stamp(file)
-	if err := os.WriteFile(file, []byte("{"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(file, []byte("{"), 0o666))
 	if err := Read(file, &got); err == nil || Stamp(file) == before || Stamp(file+"x") != "absent" {
 		t.Errorf("damaged: %v", err)
 	}
@@ -35,9 +32,7 @@ func TestReadAndWrite(t *testing.T) {
 	}
 	// What cannot be put in its place leaves nothing behind.
 	folder := File("folder.json")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Mkdir(folder, 0o777))
 	if err := Write(folder, got); err == nil {
 		t.Error("a folder in the place of the file: no error")
 	}
@@ -52,21 +47,15 @@ func TestNoCacheFolder(t *testing.T) {
 	if file := File("things.json"); file != "" {
 		t.Skip("this system has a cache folder without HOME: " + file)
 	}
-	if err := Write("", 1); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
-		t.Errorf("%v", err)
-	}
+	check.Error(t, Write("", 1), "XDG_CACHE_HOME")
 }
 
 // TestWriteAfterAKill: what a process that was killed while it wrote left behind is used again, so that such files do not add up.
 func TestWriteAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "things.json")
-	if err := os.WriteFile(filepath.Join(dir, ".tmp-things.json"), []byte("half of it"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(file, 7); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, ".tmp-things.json"), []byte("half of it"), 0o666))
+	check.OK(t, Write(file, 7))
 	got := 0
 	if err := Read(file, &got); err != nil || got != 7 {
 		t.Errorf("%v, %v", got, err)

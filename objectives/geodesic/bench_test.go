@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/space"
 )
@@ -14,10 +15,7 @@ import (
 // iterations and the last assignment.
 func BenchmarkBuild(b *testing.B) {
 	const c = 256
-	e, err := kernel.New(kernel.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{}))(b)
 	defer e.Close()
 	for _, n := range []int{4096, 16384, 65536} {
 		x := mixture(n, c, 2000, .6, rand.New(rand.NewPCG(1, 1)))
@@ -27,9 +25,7 @@ func BenchmarkBuild(b *testing.B) {
 				g, _ := build(b, e, x, n, c, o, 1)
 				r := rand.New(rand.NewPCG(1, 1))
 				for b.Loop() {
-					if _, err := g.Build(e, x, r); err != nil {
-						b.Fatal(err)
-					}
+					check.Get(g.Build(e, x, r))(b)
 				}
 				if !o.Split {
 					b.ReportMetric(6*2*float64(n*k*c)*float64(b.N)/b.Elapsed().Seconds()/1e9, "gflops")
@@ -60,10 +56,7 @@ func BenchmarkFrom(b *testing.B) {
 
 func stepGraph(b *testing.B) (*Graph, *kernel.Engine, []float32) {
 	const n, c = 65536, 256
-	e, err := kernel.New(kernel.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{}))(b)
 	b.Cleanup(e.Close)
 	x := mixture(n, c, 2000, .6, rand.New(rand.NewPCG(1, 1)))
 	g, _ := build(b, e, x, n, c, Options{Layers: []int{16, 256}, Iterations: 1}, 1)
@@ -74,10 +67,7 @@ func stepGraph(b *testing.B) (*Graph, *kernel.Engine, []float32) {
 // under each local metric: one sphere, Ob(16,16), and Euclidean rows.
 func BenchmarkBuildTopologies(b *testing.B) {
 	const n, c = 4096, 256
-	e, err := kernel.New(kernel.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{}))(b)
 	defer e.Close()
 	for _, m := range []Options{{Space: space.Space{Spheres: 1}}, {Space: space.Space{Spheres: 16}}, {Space: space.Space{Euclid: true}, Limit: 10}} {
 		for _, layers := range [][]int{{64}, {8, 64}} {
@@ -87,9 +77,7 @@ func BenchmarkBuildTopologies(b *testing.B) {
 				g, _ := build(b, e, x, n, c, o, 1)
 				r := rand.New(rand.NewPCG(1, 1))
 				for b.Loop() {
-					if _, err := g.Build(e, x, r); err != nil {
-						b.Fatal(err)
-					}
+					check.Get(g.Build(e, x, r))(b)
 				}
 			})
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -208,9 +209,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		for _, threads := range []int{1, 2, 3} {
 			got, _ := build(t, engine(t, threads), other, n, c, o, 8)
-			if _, err := got.Build(engine(t, threads), x, rand.New(rand.NewPCG(2, 7))); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(got.Build(engine(t, threads), x, rand.New(rand.NewPCG(2, 7))))(t)
 			equal(t, got, want)
 		}
 	}
@@ -242,10 +241,7 @@ func TestCopyAndRelink(t *testing.T) {
 	x := mixture(n, c, 20, .6, rand.New(rand.NewPCG(7, 7)))
 	for _, o := range []Options{{Layers: []int{5, 40}, WarmStart: true}, {Layers: []int{3, 9, 40}, Split: true, WarmStart: true}, {Layers: []int{30}, Split: true, WarmStart: true}} {
 		a, _ := build(t, e, x, n, c, o, 1)
-		b, err := New(n, c, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(New(n, c, o))(t)
 		centres, paths := &b.Centres[0], &b.Paths[0]
 		b.CopyFrom(a)
 		equal(t, b, a)
@@ -262,9 +258,7 @@ func TestCopyAndRelink(t *testing.T) {
 		d.objective = a.objective
 		equal(t, d, a)
 		for _, g := range []*Graph{a, b, d} {
-			if _, err := g.Build(e, x, rand.New(rand.NewPCG(3, 3))); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(g.Build(e, x, rand.New(rand.NewPCG(3, 3))))(t)
 		}
 		equal(t, b, a)
 		equal(t, d, a)
@@ -275,10 +269,7 @@ func TestCopyAndRelink(t *testing.T) {
 }
 
 func TestInsertWraps(t *testing.T) {
-	g, err := New(5, 2, Options{Layers: []int{2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(5, 2, Options{Layers: []int{2}}))(t)
 	g.Insert(3, []int32{1, 2, 3}, []float32{.1, .2, .3})
 	if !slices.Equal(g.Owner, []int32{3, 0, 0, 1, 2}) || !slices.Equal(g.Reach, []float32{.3, 0, 0, .1, .2}) {
 		t.Fatalf("got %v %v", g.Owner, g.Reach)
@@ -392,10 +383,7 @@ func TestDuplicates(t *testing.T) {
 				}
 			}
 			checkDistances(t, g, x, 1e-5, rand.New(rand.NewPCG(1, 1)))
-			var err error
-			if s, err = g.Build(e, x, rand.New(rand.NewPCG(4, 4))); err != nil {
-				t.Fatal(err)
-			}
+			s = check.Get(g.Build(e, x, rand.New(rand.NewPCG(4, 4))))(t)
 		}
 	}
 	// One point alone.
@@ -473,10 +461,7 @@ func FuzzDistances(f *testing.F) {
 			// Points on a circle may be so near to each other that the rounding of a
 			// dot product, 6e-8, changes an angle by 5e-5.
 			checkDistances(t, g, x, 1e-3, r)
-			var err error
-			if s, err = g.Build(e, x, r); err != nil {
-				t.Fatal(err)
-			}
+			s = check.Get(g.Build(e, x, r))(t)
 		}
 	})
 }
@@ -490,9 +475,7 @@ func TestMemory(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		g, _ := build(t, e, x, n, c, o, 1)
-		if _, err := g.Build(e, x, rand.New(rand.NewPCG(2, 2))); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(g.Build(e, x, rand.New(rand.NewPCG(2, 2))))(t)
 		runtime.ReadMemStats(&after)
 		if got := after.TotalAlloc - before.TotalAlloc; got > n*k*4/3 {
 			t.Errorf("%+v: %d KB, an N x K matrix has %d", o, got/1024, n*k*4/1024)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // lloyd is spherical k-means as it is written down, in float64: assignments and updates
@@ -101,10 +103,7 @@ func TestObjectiveNeverRises(t *testing.T) {
 				}
 			}
 			last := s.Objective[o.Iterations]
-			var err error
-			if s, err = g.Build(e, x, r); err != nil {
-				t.Fatal(err)
-			}
+			s = check.Get(g.Build(e, x, r))(t)
 			if o.WarmStart && s.Objective[0] > last+1e-6 {
 				t.Fatalf("seed %d: a warm start begins at %v, the build before ended at %v", seed, s.Objective[0], last)
 			}
@@ -224,9 +223,7 @@ func TestWarmStart(t *testing.T) {
 			o := Options{Layers: []int{3, 9, 40}, Split: split, WarmStart: warm, Iterations: 60}
 			g, _ := build(t, e, x, n, c, o, 1)
 			owner := slices.Clone(g.Owner)
-			if _, err := g.Build(e, x, rand.New(rand.NewPCG(88, 8))); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(g.Build(e, x, rand.New(rand.NewPCG(88, 8))))(t)
 			if got := slices.Equal(owner, g.Owner); got != warm {
 				t.Errorf("split=%t warm=%t: the same clusters: %t", split, warm, got)
 			}

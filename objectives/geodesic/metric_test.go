@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/space"
 )
@@ -122,10 +123,7 @@ func TestObjectiveOfTopologies(t *testing.T) {
 					t.Fatalf("%s, seed %d: objective %v, want %v", m.topology(), seed, last, want)
 				}
 				checkUnits(t, g)
-				var err error
-				if s, err = g.Build(e, x, r); err != nil {
-					t.Fatal(err)
-				}
+				s = check.Get(g.Build(e, x, r))(t)
 				if o.WarmStart && s.Objective[0] > last+1e-6 {
 					t.Fatalf("%s, seed %d: a warm start begins at %v, the build before ended at %v", m.topology(), seed, s.Objective[0], last)
 				}
@@ -267,10 +265,7 @@ func TestDuplicatesOfTopologies(t *testing.T) {
 					}
 				}
 				checkDistances(t, g, x, 1e-3, rand.New(rand.NewPCG(1, 1)))
-				var err error
-				if s, err = g.Build(e, x, rand.New(rand.NewPCG(4, 4))); err != nil {
-					t.Fatal(err)
-				}
+				s = check.Get(g.Build(e, x, rand.New(rand.NewPCG(4, 4))))(t)
 			}
 		}
 	}
@@ -290,9 +285,7 @@ func TestDeterminismOfTopologies(t *testing.T) {
 			}
 			if o.WarmStart {
 				owner := slices.Clone(want.Owner)
-				if _, err := want.Build(engine(t, 2), x, rand.New(rand.NewPCG(88, 8))); err != nil {
-					t.Fatal(err)
-				}
+				check.Get(want.Build(engine(t, 2), x, rand.New(rand.NewPCG(88, 8))))(t)
 				if !slices.Equal(owner, want.Owner) {
 					t.Errorf("%s: a converged warm start has moved", m.topology())
 				}
@@ -402,10 +395,7 @@ func TestTopologiesFuzz(t *testing.T) {
 			// Rounding of a dot product, 6e-8, may change a small angle by 5e-5, and so
 			// on each sphere and edge of a path.
 			checkDistances(t, g, x, 2e-3, r)
-			var err error
-			if s, err = g.Build(engine(t, 2), x, r); err != nil {
-				t.Fatal(err)
-			}
+			s = check.Get(g.Build(engine(t, 2), x, r))(t)
 		}
 	}
 }

@@ -6,16 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // engine returns an engine of the built-in product, which is everywhere.
 func engine(t testing.TB, threads int) *kernel.Engine {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -43,14 +41,8 @@ func mixture(n, c, classes int, noise float64, r *rand.Rand) []float32 {
 
 func build(t testing.TB, e *kernel.Engine, x []float32, n, c int, o Options, seed uint64) (*Graph, Stats) {
 	t.Helper()
-	g, err := New(n, c, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := g.Build(e, x, rand.New(rand.NewPCG(seed, 7)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(n, c, o))(t)
+	s := check.Get(g.Build(e, x, rand.New(rand.NewPCG(seed, 7))))(t)
 	return g, s
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestFloydVector by hand: a line of four centres with edges of 0.5, and one apart. The
@@ -109,10 +111,7 @@ func TestShortestBySparsity(t *testing.T) {
 		t.Skip("Floyd over thousands of centres")
 	}
 	const n, c = 2100, 3
-	g, err := New(n, c, Options{Layers: []int{n}, Neighbours: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(n, c, Options{Layers: []int{n}, Neighbours: 2}))(t)
 	copy(g.Centres, mixture(n, c, n, 0, rand.New(rand.NewPCG(1, 3))))
 	g.Layers[0].Used = n
 	if !sparse(n, 4*n) {
@@ -148,10 +147,7 @@ func TestShortestBySparsity(t *testing.T) {
 // chooses 32, and no edge joins 10 and 30.
 func TestNeighbours(t *testing.T) {
 	degrees := []float64{0, 10, 30, 32, 90}
-	g, err := New(5, 2, Options{Layers: []int{5}, Neighbours: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(5, 2, Options{Layers: []int{5}, Neighbours: 1}))(t)
 	for i, d := range degrees {
 		g.Centres[2*i], g.Centres[2*i+1] = float32(math.Cos(d*math.Pi/180)), float32(math.Sin(d*math.Pi/180))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/space"
 )
 
@@ -35,9 +36,7 @@ func TestShare(t *testing.T) {
 		{Layers: []int{100}, Space: space.Space{Euclid: true}, Limit: 10},
 	} {
 		want, _ := build(t, engine(t, 1), other, n, c, o, 8)
-		if _, err := want.Build(engine(t, 1), x, rand.New(rand.NewPCG(2, 7))); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(want.Build(engine(t, 1), x, rand.New(rand.NewPCG(2, 7))))(t)
 		for _, ranks := range []int{2, 3} {
 			var wg sync.WaitGroup
 			graphs, groups, errs := make([]*Graph, ranks), make([]*counting, ranks), make([]error, ranks)
@@ -67,10 +66,7 @@ func TestShare(t *testing.T) {
 func TestAShareThatFails(t *testing.T) {
 	const n, c = 500, 16
 	x := mixture(n, c, 9, .3, rand.New(rand.NewPCG(6, 6)))
-	g, err := New(n, c, Options{Layers: []int{50}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(n, c, Options{Layers: []int{50}}))(t)
 	ranks := paralleltest.Ranks(2)
 	lost := errors.New("the line is dead")
 	ranks[0].Fail = lost

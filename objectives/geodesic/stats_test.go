@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // Figures of the pool equal sums over all pairs of points.
@@ -62,10 +64,7 @@ func TestUsage(t *testing.T) {
 // Components, degrees and edges by hand: five centres on an arc at 0, 10, 30, 32 and 90
 // degrees with one neighbour each, see TestNeighbours.
 func TestLayerStats(t *testing.T) {
-	g, err := New(5, 2, Options{Layers: []int{5}, Neighbours: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(New(5, 2, Options{Layers: []int{5}, Neighbours: 1}))(t)
 	for i, d := range []float64{0, 10, 30, 32, 90} {
 		g.Centres[2*i], g.Centres[2*i+1] = float32(math.Cos(d*math.Pi/180)), float32(math.Sin(d*math.Pi/180))
 	}

@@ -5,20 +5,17 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
 
 func engine(t testing.TB) *compute.Engine {
 	t.Helper()
-	e, err := compute.New(compute.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -130,9 +127,7 @@ func TestRowsAgainstDefinition(t *testing.T) {
 		}
 		for _, s := range scores {
 			got := make([]float32, n*m)
-			if err := s.Rows(e, x, n, y, m, got); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Rows(e, x, n, y, m, got))
 			for i := range n {
 				for j := range m {
 					var want float64
@@ -245,9 +240,7 @@ func TestErrors(t *testing.T) {
 		{one, gssf(scoring.Metric{Form: "diag", Weight: make([]float32, 3)}), "has 3 weights: want 4"},
 	} {
 		err := scoring.Score{Space: x.space, Terms: x.terms}.Rows(e, make([]float32, 4), 1, make([]float32, 4), 1, make([]float32, 1))
-		if err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("got %v, want %q", err, x.want)
-		}
+		check.Error(t, err, x.want)
 	}
 	s := scoring.Score{Space: one, Terms: []scoring.Term{{Kind: scoring.Inner, Weight: 1}}}
 	if err := s.Rows(e, make([]float32, 3), 1, make([]float32, 4), 1, make([]float32, 1)); err == nil {

@@ -3,9 +3,9 @@ package attention
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -389,8 +389,6 @@ func TestAttentionErrors(t *testing.T) {
 		in := []optest.Input{q, kv, optest.I32s("index", c.index, 2), optest.I32s("lengths", c.lengths, 2)}
 		g, ns := optest.Nodes(in)
 		m := optest.Machine(t, g, ns, in, CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2, Keep: 1}))
-		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got error %v, want one with %q", err, c.want)
-		}
+		check.Error(t, m.RunAll(), c.want)
 	}
 }

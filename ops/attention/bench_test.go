@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -79,10 +80,7 @@ func (c attentionSizes) run(b *testing.B, precision string) {
 		keep = .9
 		add("bits", c.rows*heads*c.lq*nn.MaskWords(c.lk), func(int) int32 { return int32(r.Uint32() | r.Uint32() | r.Uint32()) })
 	}
-	engine, err := kernel.New(kernel.Options{Precision: precision})
-	if err != nil {
-		b.Fatal(err)
-	}
+	engine := check.Get(kernel.New(kernel.Options{Precision: precision}))(b)
 	defer engine.Close()
 	optest.Benchmark(b, engine, optest.Case{Inputs: in, WRT: wrt, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 		get := func(name string) *gorgonia.Node {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -164,10 +165,7 @@ func TestCUDA(t *testing.T) {
 func TestCUDABadIntegers(t *testing.T) {
 	d := cudatest.Open(t)
 	for _, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Threads: 1, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Threads: 1, Precision: precision}))(t)
 		defer e.Close()
 		for name, c := range map[string]struct{ index, lengths []int32 }{
 			"index too large":  {[]int32{0, 2, 1}, []int32{5, 5, 5}},
@@ -181,28 +179,15 @@ func TestCUDABadIntegers(t *testing.T) {
 			g, ns := optest.Nodes(in)
 			y := CrossAttention(CrossArgs{Q: ns[0], KV: ns[1], Index: ns[2], Lengths: ns[3], QueryLen: 3, KeyLen: 5, Heads: 2,
 				Keep: 1})
-			grads, err := gorgonia.Grad(optest.Dot(y, ns[4]), ns[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: gorgonia.Nodes{y, grads[0]}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := check.Get(gorgonia.Grad(optest.Dot(y, ns[4]), ns[0]))(t)
+			m := check.Get(exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: gorgonia.Nodes{y, grads[0]}}))(t)
 			defer m.Close()
 			for i := range in {
-				if err := m.SetInput(ns[i], in[i].Data); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.SetInput(ns[i], in[i].Data))
 			}
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			for _, n := range []*gorgonia.Node{y, grads[0]} {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				for i, v := range a.F32 {
 					if bad := i/12 == 1; (v != v) != bad {
 						t.Errorf("%s, %s: element %d of %v is %v", precision, name, i, n, v)

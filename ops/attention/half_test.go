@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -23,10 +24,7 @@ func TestAttentionHalf(t *testing.T) {
 }
 
 func testAttentionHalf(t *testing.T, width int) {
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Threads: 2, Precision: "bf16"}))(t)
 	defer e.Close()
 	const rows, l, heads = 5, 37, 3
 	d := heads * width
@@ -36,33 +34,20 @@ func testAttentionHalf(t *testing.T, width int) {
 		g, ns := optest.Nodes(in)
 		h := SelfAttention(SelfArgs{QKV: ns[0], Lengths: ns[2], Len: l, Heads: heads, Keep: 1})
 		out := nn.Linear(h, ns[1], nil)
-		grads, err := gorgonia.Grad(optest.Dot(out, ns[3]), ns[0], ns[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(optest.Dot(out, ns[3]), ns[0], ns[1]))(t)
 		outputs := append(gorgonia.Nodes{out}, grads...)
 		if full {
 			outputs = append(outputs, h)
 		}
-		m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: outputs}))(t)
 		for i := range in {
-			if err := m.SetInput(ns[i], in[i].Data); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(ns[i], in[i].Data))
 		}
 		for range 2 { // the second run starts from what the first one left
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 		}
 		for _, n := range outputs[:3] {
-			a, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := check.Get(m.Value(n))(t)
 			values = append(values, slices.Clone(a.F32))
 		}
 		return values, m.Memory()

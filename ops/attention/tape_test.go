@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
@@ -23,23 +24,16 @@ func TestTapeMachine(t *testing.T) {
 	}
 	want, _ := optest.Gradients(t, build, []int{0, 1}, in...)
 	g, ns := optest.Nodes(in)
-	grads, err := gorgonia.Grad(build(ns), ns[0], ns[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(build(ns), ns[0], ns[1]))(t)
 	for i, n := range ns {
-		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(in[i].Shape...), tensor.WithBacking(in[i].Data))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, gorgonia.Let(n, tensor.New(tensor.WithShape(in[i].Shape...), tensor.WithBacking(in[i].Data))))
 	}
 	var values [2]gorgonia.Value
 	gorgonia.Read(grads[0], &values[0])
 	gorgonia.Read(grads[1], &values[1])
 	m := gorgonia.NewTapeMachine(g)
 	defer m.Close()
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	optest.Near(t, "dq", values[0].Data().([]float32), want[0], 1e-5)
 	optest.Near(t, "dkv", values[1].Data().([]float32), want[1], 1e-5)
 }

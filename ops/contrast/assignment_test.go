@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -24,13 +25,8 @@ func TestSamplePairsDistribution(t *testing.T) {
 	count := map[[2]int32]float64{}
 	for range draws {
 		gumbel(r, noise)
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		a, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
+		a := check.Get(m.Value(out))(t)
 		count[[2]int32{a.I32[0], a.I32[4]}]++
 	}
 	w := []float64{0, math.Exp(2), math.E, 1}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 )
 
@@ -62,9 +63,7 @@ func BenchmarkLossSizes(b *testing.B) {
 				best := map[string]time.Duration{}
 				for b.Loop() {
 					m.ResetProfile()
-					if err := m.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					check.OK(b, m.RunAll())
 					for _, k := range m.Profile().Kinds {
 						if best[k.Kind] == 0 || k.Time < best[k.Kind] {
 							best[k.Kind] = k.Time

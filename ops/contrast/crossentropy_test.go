@@ -4,9 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/chain"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -408,9 +408,7 @@ func TestCrossEntropyErrors(t *testing.T) {
 	} {
 		g, ns := optest.Nodes(in)
 		m := optest.Machine(t, g, ns, in, CrossEntropy(args(ns)))
-		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
+		check.Error(t, m.RunAll(), want)
 	}
 }
 

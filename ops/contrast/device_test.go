@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -274,15 +275,10 @@ func TestCUDABroken(t *testing.T) {
 	} {
 		g, ns := optest.Nodes(c.in)
 		out := c.build(ns)
-		m, err := exec.Compile(g, exec.Config{Engine: optest.Engine, Device: d, Outputs: gorgonia.Nodes{out}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(exec.Compile(g, exec.Config{Engine: optest.Engine, Device: d, Outputs: gorgonia.Nodes{out}}))(t)
 		defer m.Close()
 		for i, in := range c.in {
-			if err := m.SetInput(ns[i], in.Data); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.SetInput(ns[i], in.Data))
 		}
 		if err := m.RunAll(); err != nil {
 			t.Fatalf("%s: %v", name, err)

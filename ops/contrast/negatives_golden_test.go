@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -67,14 +68,8 @@ func goldenNegatives(t *testing.T, c optest.TorchCase, byColumn bool, floor floa
 	m := optest.Machine(t, g, ns, in, out)
 	run := func() []int32 {
 		t.Helper()
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		a, err := m.Value(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.I32
+		check.OK(t, m.RunAll())
+		return check.Get(m.Value(out))(t).I32
 	}
 	if got, want := run(), c.Ints("out"); !slices.Equal(got, want) {
 		t.Errorf("draws: got %v, want %v", got, want)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -50,13 +51,8 @@ func TestSampleNegativesDistribution(t *testing.T) {
 		var count [9]float64
 		for range draws {
 			gumbel(r, noise)
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			a, err := m.Value(out)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
+			a := check.Get(m.Value(out))(t)
 			for i, j := range a.I32 {
 				count[i*3+int(j)]++
 			}

@@ -3,9 +3,9 @@ package contrast
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/ops/op"
@@ -271,9 +271,7 @@ func TestSigmoidContrastErrors(t *testing.T) {
 	} {
 		g, ns := optest.Nodes(in)
 		m := optest.Machine(t, g, ns, in, SigmoidContrast(args(ns)))
-		if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
+		check.Error(t, m.RunAll(), want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -42,21 +43,13 @@ func TestGradientsAccumulate(t *testing.T) {
 func TestPrecision(t *testing.T) {
 	var results [2][]float32
 	for i, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Threads: 2, Precision: precision}))(t)
 		defer e.Close()
 		for _, c := range cases() {
 			m, outputs := c.Compile(t, e)
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			for _, n := range outputs {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				results[i] = append(results[i], a.F32...)
 			}
 		}

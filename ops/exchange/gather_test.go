@@ -10,6 +10,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -70,17 +71,9 @@ func sides(t *testing.T, x [][]float32, cost func(all *gorgonia.Node, rank int) 
 	for i, g := range paralleltest.Ranks(n) {
 		graph, ns := optest.Nodes([]optest.Input{optest.In("x", []int{len(x[i]) / 2, 2}, x[i])})
 		c := cost(Gather(g, ns[0]), i)
-		d, err := gorgonia.Grad(c, ns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := exec.Compile(graph, exec.Config{Engine: optest.Engine, Outputs: gorgonia.Nodes{c, d[0]}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.SetInput(ns[0], x[i]); err != nil {
-			t.Fatal(err)
-		}
+		d := check.Get(gorgonia.Grad(c, ns[0]))(t)
+		m := check.Get(exec.Compile(graph, exec.Config{Engine: optest.Engine, Outputs: gorgonia.Nodes{c, d[0]}}))(t)
+		check.OK(t, m.SetInput(ns[0], x[i]))
 		wg.Go(func() {
 			if errs[i] = m.RunAll(); errs[i] != nil {
 				return
@@ -91,9 +84,7 @@ func sides(t *testing.T, x [][]float32, cost func(all *gorgonia.Node, rank int) 
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(errs...))
 	return costs, grads
 }
 
@@ -152,13 +143,8 @@ func TestGatherFails(t *testing.T) {
 	alone := paralleltest.Ranks(1)[0]
 	graph, ns := optest.Nodes([]optest.Input{optest.In("x", []int{2, 2}, make([]float32, 4))})
 	y := Gather(alone, ns[0])
-	m, err := exec.Compile(graph, exec.Config{Engine: optest.Engine, Outputs: gorgonia.Nodes{y}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.SetInput(ns[0], make([]float32, 4)); err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(graph, exec.Config{Engine: optest.Engine, Outputs: gorgonia.Nodes{y}}))(t)
+	check.OK(t, m.SetInput(ns[0], make([]float32, 4)))
 	alone.Fail = lost
 	if err := m.RunAll(); !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
@@ -166,7 +152,7 @@ func TestGatherFails(t *testing.T) {
 	if err := gather(make([]float32, 4), make([]float32, 2), echo{}.Gather); err == nil {
 		t.Error("rows of other ranks that are fewer are not told")
 	}
-	_, err = func() (n *gorgonia.Node, err error) {
+	_, err := func() (n *gorgonia.Node, err error) {
 		defer op.Catch(&err)
 		return Gather(alone, gorgonia.NewScalar(graph, gorgonia.Float32, gorgonia.WithName("s"))), nil
 	}()

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -19,19 +20,11 @@ func (k *geoCase) scoresAndGradient(t testing.TB, dy []float32) (scores, grad []
 	in := append(k.inputs(), optest.In("dy", []int{k.b, k.n}, dy))
 	g, ns := optest.Nodes(in)
 	s := k.build(ns)
-	grads, err := gorgonia.Grad(optest.Dot(s, ns[len(ns)-1]), ns[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(optest.Dot(s, ns[len(ns)-1]), ns[0]))(t)
 	m := optest.Machine(t, g, ns, in, s, grads[0])
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	for _, n := range []*gorgonia.Node{s, grads[0]} {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		if scores == nil {
 			scores = append(scores, a.F32...)
 		} else {
@@ -126,18 +119,10 @@ func alignment(t *testing.T, r *rand.Rand, set func(k *geoCase)) (k *geoCase, gr
 	in := append(k.inputs(), optest.In("tau", nil, []float32{.1}), optest.I32s("labels", []int32{int32(k.pointer)}, 1))
 	g, ns := optest.Nodes(in)
 	loss := contrast.CrossEntropy(contrast.CrossEntropyArgs{Logits: arith.DivScalar(k.build(ns), ns[len(ns)-2]), Labels: ns[len(ns)-1]})
-	grads, err := gorgonia.Grad(loss, ns[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, ns[0]))(t)
 	m := optest.Machine(t, g, ns, in, grads[0])
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	a, err := m.Value(grads[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	a := check.Get(m.Value(grads[0]))(t)
 	return k, append(grad, a.F32...)
 }
 

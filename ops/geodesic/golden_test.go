@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -55,23 +56,15 @@ func goldenContrast(t *testing.T, name string, shared, c optest.TorchCase) {
 		a.Teacher, a.Alpha = arith.DivScalar(k.build(of), ns[11]), ns[12]
 	}
 	loss := contrast.CrossEntropy(a)
-	grads, err := gorgonia.Grad(loss, ns[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(loss, ns[0]))(t)
 	m := optest.Machine(t, g, ns, in, s, loss, grads[0])
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	for _, want := range []struct {
 		name string
 		node *gorgonia.Node
 		tol  float64
 	}{{"scores", s, 1e-5}, {"loss", loss, 1e-5}, {"grad", grads[0], 1e-4}} {
-		v, err := m.Value(want.node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(m.Value(want.node))(t)
 		optest.Near(t, want.name, v.F32, c.Floats(want.name), want.tol)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -168,14 +169,9 @@ func TestCentreDistancesOfLocalMetrics(t *testing.T) {
 			in := []optest.Input{optest.In("x", []int{k.b, k.width}, k.f), optest.In("centres", []int{k.k, k.width}, k.centres), optest.In("paths", []int{k.k, k.k}, k.paths), optest.I32s("count", []int32{int32(k.count)}), optest.F32s(r, "dy", k.b, k.k)}
 			g, ns := optest.Nodes(in)
 			e := CentreDistances(EntryArgs{X: ns[0], Centres: ns[1], Paths: ns[2], Count: ns[3], Entries: k.entries, Softness: k.softness, Space: c.local.Space})
-			grads, err := gorgonia.Grad(optest.Dot(e, ns[4]), ns[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := check.Get(gorgonia.Grad(optest.Dot(e, ns[4]), ns[0]))(t)
 			m := optest.Machine(t, g, ns, in, e, grads[0])
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			got, grad := valueOf(t, m, e), valueOf(t, m, grads[0])
 			o, dy := k.oracle(), in[4].Data.([]float32)
 			for i := range k.b {
@@ -217,11 +213,7 @@ func TestCentreDistancesOfLocalMetrics(t *testing.T) {
 // valueOf returns the result of a node.
 func valueOf(t testing.TB, m *exec.Machine, n *gorgonia.Node) exec.Array {
 	t.Helper()
-	a, err := m.Value(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return check.Get(m.Value(n))(t)
 }
 
 // TestLocalDistanceVectors holds distances by hand: two spheres at angles pi/2 and pi/3,
@@ -335,14 +327,9 @@ func TestGeodesicAtClusterBorders(t *testing.T) {
 		}
 		g, ns := optest.Nodes(in)
 		e := CentreDistances(EntryArgs{X: ns[0], Centres: ns[1], Paths: ns[2], Count: ns[3], Entries: 1, Space: c.local.Space})
-		grads, err := gorgonia.Grad(optest.Dot(e, ns[4]), ns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(optest.Dot(e, ns[4]), ns[0]))(t)
 		m := optest.Machine(t, g, ns, in, e, grads[0])
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		optest.Near(t, "slope", valueOf(t, m, grads[0]).F32, c.slope, 1e-5)
 	}
 }

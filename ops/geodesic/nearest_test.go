@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"github.com/geoalign/geoalign/space"
@@ -19,15 +20,9 @@ func nearestCentres(t *testing.T, x, centres []float32, width, count int, local 
 	g, ns := optest.Nodes(in)
 	i, a := NearestCentre(ns[0], ns[1], ns[2], local.Space)
 	m := optest.Machine(t, g, ns, in, i, a)
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	value := func(n *gorgonia.Node) exec.Array {
-		v, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return check.Get(m.Value(n))(t)
 	}
 	return slices.Clone(value(i).I32), slices.Clone(value(a).F32)
 }
@@ -138,14 +133,9 @@ func TestCentreDistancesWithoutPaths(t *testing.T) {
 			optest.In("paths", []int{3, 3}, []float32{inf, inf, inf, inf, inf, inf, inf, inf, inf}), optest.I32s("count", []int32{3}), optest.F32s(r, "dy", 1, 3)}
 		g, ns := optest.Nodes(in)
 		e := centreDistances(entries, .1)(ns)
-		grads, err := gorgonia.Grad(optest.Dot(e, ns[4]), ns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(optest.Dot(e, ns[4]), ns[0]))(t)
 		m := optest.Machine(t, g, ns, in, e, grads[0])
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		d, _ := m.Value(e)
 		dx, _ := m.Value(grads[0])
 		if slices.ContainsFunc(d.F32, func(v float32) bool { return v != inf }) || slices.ContainsFunc(dx.F32, func(v float32) bool { return v != 0 }) {

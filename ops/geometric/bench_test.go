@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -37,9 +38,7 @@ func BenchmarkGeometric(b *testing.B) {
 			b.Run(h.name+" "+c.name, func(b *testing.B) {
 				m, _ := optest.Case{Inputs: c.inputs, WRT: c.wrt, Build: c.build}.Compile(b, optest.Engine)
 				for b.Loop() {
-					if err := m.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					check.OK(b, m.RunAll())
 				}
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -23,23 +24,15 @@ func TestGeometricGolden(t *testing.T) {
 			k := geomCase{tokens: int(heads[0]), groups: int(heads[1]), bias: true, o: Options{Kernel: kind[0], Epsilon: .8, Scale: kind[1]}}
 			g, ns := optest.Nodes(in)
 			loss := k.build(ns)
-			grads, err := gorgonia.Grad(loss, ns[3], ns[4])
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := check.Get(gorgonia.Grad(loss, ns[3], ns[4]))(t)
 			m := optest.Machine(t, g, ns, in, loss, grads[0], grads[1])
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			weight := c.Floats("dweight")
 			for _, want := range []struct {
 				name string
 				node *gorgonia.Node
 			}{{"loss", loss}, {"dweight", grads[0]}, {"dbias", grads[1]}} {
-				v, err := m.Value(want.node)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Get(m.Value(want.node))(t)
 				got, exact := v.F32, c.Floats(want.name)
 				if want.name == "dbias" { // may be 0, so it is held against the weight's
 					got, exact = append(got[:len(got):len(got)], weight...), append(exact, weight...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -319,9 +320,7 @@ func TestPooledFindsNaN(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, x := range in {
-		if err := m.SetInput(ns[i], x.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], x.Data))
 	}
 	err = m.RunAll()
 	if bad, ok := errors.AsType[*exec.NonFiniteError](err); !ok || !strings.HasPrefix(bad.Op, "linear") || !strings.Contains(err.Error(), pooledKind) {

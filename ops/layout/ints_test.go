@@ -3,9 +3,9 @@ package layout
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
@@ -34,9 +34,7 @@ func TestInts(t *testing.T) {
 	in := []optest.Input{x, optest.I32s("idx", []int32{3}, 1)}
 	g, ns := optest.Nodes(in)
 	m := optest.Machine(t, g, ns, in, GatherInts(ns[0], ns[1]))
-	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "index 3 at 0") {
-		t.Errorf("got error %v", err)
-	}
+	check.Error(t, m.RunAll(), "index 3 at 0")
 }
 
 func TestLastRowsErrors(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
@@ -112,9 +113,7 @@ func TestAddNormIsFused(t *testing.T) {
 			return addNormUses[c.use](a.fused(ns))
 		}}
 		m, _ := oc.Compile(t, optest.Engine)
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		var got []string
 		for _, k := range m.Profile().Kinds {
 			for range k.Nodes {
@@ -193,9 +192,7 @@ func BenchmarkAddNorm(b *testing.B) {
 			for b.Loop() {
 				for name, run := range machines {
 					start := time.Now()
-					if err := run(); err != nil {
-						b.Fatal(err)
-					}
+					check.OK(b, run())
 					if d := time.Since(start); spent[name] == 0 || d < spent[name] {
 						spent[name] = d
 					}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -16,10 +17,7 @@ import (
 func TestForwardAlone(t *testing.T) {
 	const rows, in, out = 40, 24, 48
 	for _, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision}))(t)
 		t.Cleanup(e.Close)
 		var results [2][]float32
 		var memory [2]int64
@@ -30,26 +28,16 @@ func TestForwardAlone(t *testing.T) {
 			}
 			x, w, b, last := input("x", rows, in), input("w", out, in), input("b", out), input("last", 1, out)
 			y := Linear(LinearGELU(x, w, b), last, nil)
-			m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: gorgonia.Nodes{y}, Forward: forward})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: gorgonia.Nodes{y}, Forward: forward}))(t)
 			for k, n := range []*gorgonia.Node{x, w, b, last} {
 				values := make([]float32, n.Shape().TotalSize())
 				for j := range values {
 					values[j] = float32((j*7+k)%11)/7 - 0.7
 				}
-				if err := m.SetInput(n, values); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.SetInput(n, values))
 			}
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
-			v, err := m.Value(y)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
+			v := check.Get(m.Value(y))(t)
 			results[i], memory[i] = slices.Clone(v.F32), m.Memory()
 		}
 		if !slices.Equal(results[0], results[1]) {
@@ -70,10 +58,7 @@ func TestForwardAlone(t *testing.T) {
 func TestPackedWeights(t *testing.T) {
 	const in, out = 70, 96
 	for _, precision := range []string{"fp32", "bf16"} {
-		e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2, Precision: precision}))(t)
 		t.Cleanup(e.Close)
 		var packs exec.Packs
 		var bytes int64
@@ -86,30 +71,20 @@ func TestPackedWeights(t *testing.T) {
 			outputs := gorgonia.Nodes{LinearGELU(x, w, b), LinearPart(x, w, b, 32, 40), LinearPart(x, w, nil, 72, 24)}
 			var results [2][][]float32
 			for i := range results {
-				m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs, Forward: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: outputs, Forward: true}))(t)
 				for k, n := range []*gorgonia.Node{x, w, b} {
 					values := make([]float32, n.Shape().TotalSize())
 					for j := range values {
 						values[j] = float32((j*j+3*k)%23)/7 - 1.5
 					}
-					if err := m.SetInput(n, values); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, m.SetInput(n, values))
 				}
 				if i == 1 {
 					m.SetPacks(w, &packs)
 				}
-				if err := m.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.RunAll())
 				for _, n := range outputs {
-					v, err := m.Value(n)
-					if err != nil {
-						t.Fatal(err)
-					}
+					v := check.Get(m.Value(n))(t)
 					results[i] = append(results[i], slices.Clone(v.F32))
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -28,29 +29,16 @@ func hiddenLayer(t *testing.T, e *kernel.Engine, rows, d int, one bool) map[stri
 		h = Dropout(GELU(h), bits, keep)
 	}
 	out := Linear(h, ns[3], nil)
-	grads, err := gorgonia.Grad(optest.Dot(out, ns[5]), ns[:4]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(optest.Dot(out, ns[5]), ns[:4]...))(t)
 	wanted := append(gorgonia.Nodes{out}, grads...)
-	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: wanted})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: wanted}))(t)
 	for i, in := range inputs {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], in.Data))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	values := map[string][]float32{}
 	for i, n := range wanted {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		values[[]string{"output", "x", "w1", "b1", "w2"}[i]] = slices.Clone(a.F32)
 	}
 	return values
@@ -63,10 +51,7 @@ func TestGELUDropout(t *testing.T) {
 		backend, precision string
 		tolerance          float64
 	}{{"", "fp32", 0}, {"plain", "fp32", 0}, {"", "bf16", 2e-2}, {"plain", "bf16", 2e-2}} {
-		e, err := kernel.New(kernel.Options{Backend: c.backend, Threads: 2, Precision: c.precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Backend: c.backend, Threads: 2, Precision: c.precision}))(t)
 		defer e.Close()
 		for _, d := range []int{64, 75} { // rows that end with a word of bits, and not
 			one, two := hiddenLayer(t, e, 200, d, true), hiddenLayer(t, e, 200, d, false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
@@ -65,10 +66,7 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 	t.Helper()
 	g, ns := optest.Nodes(b.inputs)
 	out := b.build(ns)
-	grads, err := gorgonia.Grad(optest.Dot(out, ns[halfKey+1]), ns[:halfParams]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(optest.Dot(out, ns[halfKey+1]), ns[:halfParams]...))(t)
 	wanted := append(gorgonia.Nodes{out}, grads...)
 	outputs := slices.Clone(wanted)
 	if full {
@@ -78,24 +76,14 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 			}
 		}
 	}
-	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: outputs}))(t)
 	for i, in := range b.inputs {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], in.Data))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	values = map[string][]float32{}
 	for i, n := range wanted {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		name := "output"
 		if i > 0 {
 			name = b.inputs[i-1].Name
@@ -104,9 +92,7 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 	}
 	if !full {
 		if n := allocs.PerRun(5, func() {
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 		}); n != 0 {
 			t.Errorf("a run allocates %v times", n)
 		}
@@ -119,10 +105,7 @@ func (b halfBlock) run(t *testing.T, e *kernel.Engine, full bool) (values map[st
 // rounding, and are not the same.
 func TestHalfResults(t *testing.T) {
 	for _, backend := range []string{"plain", ""} {
-		e, err := kernel.New(kernel.Options{Backend: backend, Threads: 2, Precision: "bf16"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Backend: backend, Threads: 2, Precision: "bf16"}))(t)
 		defer e.Close()
 		for _, size := range [][2]int{{140, 64}, {300, 61}} { // rows that end with a word of bits, and not
 			b := newHalfBlock(size[0], size[1])
@@ -135,10 +118,7 @@ func TestHalfResults(t *testing.T) {
 					t.Errorf("%sno result that %s depends on was stored in bfloat16", name, param)
 				}
 			}
-			f, err := kernel.New(kernel.Options{Backend: backend, Threads: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(kernel.New(kernel.Options{Backend: backend, Threads: 2}))(t)
 			defer f.Close()
 			if _, full := b.run(t, f, false); half >= full*9/10 {
 				t.Errorf("%s%d bytes, with float32 %d", name, half, full)
@@ -165,34 +145,21 @@ func nearLargest(t *testing.T, name string, got, want []float32, tolerance float
 // TestColumnSumsHalf sums columns of bfloat16 values in float32.
 func TestColumnSumsHalf(t *testing.T) {
 	const rows, cols = 300, 70
-	e, err := kernel.New(kernel.Options{Threads: 2, Precision: "bf16"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Threads: 2, Precision: "bf16"}))(t)
 	defer e.Close()
 	r := rand.New(rand.NewPCG(8, 9))
 	x, key := optest.F32s(r, "x", rows, cols), optest.I32s("key", []int32{1, 2}, 2)
 	g, ns := optest.Nodes([]optest.Input{x, key})
 	kept := Dropout(ns[0], DropoutBits(ns[1], 0, rows, cols, 1), 1) // x itself
 	sums := op.Apply(columnSums(3, 80), kept)
-	m, err := exec.Compile(g, exec.Config{Engine: e, Outputs: gorgonia.Nodes{sums}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: e, Outputs: gorgonia.Nodes{sums}}))(t)
 	for i, in := range []optest.Input{x, key} {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], in.Data))
 	}
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	xs := optest.Rounded(x.Floats())
 	want := make([]float32, 80)
 	copy(want[3:], optest.Sums(1, cols, rows, func(_, j, k int) float64 { return xs[k*cols+j] }))
-	a, err := m.Value(sums)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Get(m.Value(sums))(t)
 	optest.Near(t, "sums", a.F32, want, 1e-6)
 }

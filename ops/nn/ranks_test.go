@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
@@ -104,10 +105,7 @@ func TestBatchNormOfRanks(t *testing.T) {
 			}
 			return z, nil
 		}
-		want, err := run(nil, 0, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := check.Get(run(nil, 0, 4))(t)
 		var got [2]result
 		var errs [2]error
 		var wg sync.WaitGroup
@@ -115,9 +113,7 @@ func TestBatchNormOfRanks(t *testing.T) {
 			wg.Go(func() { got[i], errs[i] = run(g, 2*i, 2) })
 		}
 		wg.Wait()
-		if err := errors.Join(errs[:]...); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, errors.Join(errs[:]...))
 		optest.Near(t, "y", slices.Concat(got[0].y, got[1].y), want.y, 1e-5)
 		optest.Near(t, "dx", slices.Concat(got[0].dx, got[1].dx), want.dx, 1e-5)
 		for i := range got {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
@@ -62,10 +63,7 @@ func BenchmarkGRU(b *testing.B) {
 				name = precision + "/thread"
 			}
 			b.Run(name, func(b *testing.B) {
-				e, err := kernel.New(kernel.Options{Threads: threads, Precision: precision})
-				if err != nil {
-					b.Fatal(err)
-				}
+				e := check.Get(kernel.New(kernel.Options{Threads: threads, Precision: precision}))(b)
 				defer e.Close()
 				m, _ := c.Compile(b, e)
 				clock := kerneltest.Clock
@@ -80,9 +78,7 @@ func BenchmarkGRU(b *testing.B) {
 					B: gemm.Matrix{F32: make([]float32, 1024*3072), LD: 3072}, C: make([]float32, 1536*3072), LDC: 3072}
 				for b.Loop() {
 					t := clock()
-					if err := m.RunAll(); err != nil {
-						b.Fatal(err)
-					}
+					check.OK(b, m.RunAll())
 					best, t = min(best, clock()-t), clock()
 					e.Multiply(p)
 					peak = max(peak, 2*1536*3072*1024/(clock()-t).Seconds()/1e9)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
@@ -90,15 +91,10 @@ func TestTapeMachine(t *testing.T) {
 	g, ns := optest.Nodes(p.inputs)
 	w := optest.F32s(rand.New(rand.NewPCG(7, 7)), "w", 12, 5)
 	weights := gorgonia.NewTensor(g, gorgonia.Float32, 2, gorgonia.WithShape(12, 5), gorgonia.WithName("w"))
-	grads, err := gorgonia.Grad(optest.Dot(p.build(ns), weights), ns[:6]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(optest.Dot(p.build(ns), weights), ns[:6]...))(t)
 	for i, n := range append(ns, weights) {
 		in := append(p.inputs, w)[i]
-		if err := gorgonia.Let(n, tensor.New(tensor.WithShape(in.Shape...), tensor.WithBacking(in.Data))); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, gorgonia.Let(n, tensor.New(tensor.WithShape(in.Shape...), tensor.WithBacking(in.Data))))
 	}
 	values := make([]gorgonia.Value, len(grads))
 	for i, n := range grads {
@@ -106,9 +102,7 @@ func TestTapeMachine(t *testing.T) {
 	}
 	m := gorgonia.NewTapeMachine(g)
 	defer m.Close()
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	for i, v := range values {
 		optest.Near(t, "gradient of "+p.inputs[i].Name, v.Data().([]float32), want[i], 1e-5)
 	}
@@ -124,20 +118,12 @@ func TestHalf(t *testing.T) {
 		}
 	}
 	run := func(precision string) (values [][]float32, forward int64) {
-		e, err := kernel.New(kernel.Options{Threads: 2, Precision: precision})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Threads: 2, Precision: precision}))(t)
 		defer e.Close()
 		m, outputs := optest.Case{Inputs: p.inputs, WRT: p.wrt(), Build: p.build}.Compile(t, e)
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		for _, n := range outputs[:6] {
-			a, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := check.Get(m.Value(n))(t)
 			values = append(values, slices.Clone(a.F32))
 		}
 		m, _ = optest.Case{Inputs: p.inputs, Build: p.build}.Compile(t, e)

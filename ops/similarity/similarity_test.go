@@ -2,9 +2,9 @@ package similarity
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 	"gorgonia.org/gorgonia"
 )
@@ -65,7 +65,5 @@ func TestSimilarityErrors(t *testing.T) {
 	optest.BuildError(t, "cols", "cols must be a scalar", func() { Similarity(ns[0], ns[1], nil, ns[2]) })
 	g, ns := optest.Nodes(in)
 	m := optest.Machine(t, g, ns, in, Similarity(ns[0], ns[1], nil, ns[3]))
-	if err := m.RunAll(); err == nil || !strings.Contains(err.Error(), "cols is 5: want [0, 4]") {
-		t.Errorf("got error %v", err)
-	}
+	check.Error(t, m.RunAll(), "cols is 5: want [0, 4]")
 }

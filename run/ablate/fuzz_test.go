@@ -1,11 +1,12 @@
 package ablate
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // FuzzRecord reads any file as what a run folder keeps of an ablation.
@@ -16,7 +17,7 @@ func FuzzRecord(f *testing.F) {
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		filetest.Write(t, filepath.Join(dir, RecordFile), b)
+		check.OK(t, os.WriteFile(filepath.Join(dir, RecordFile), b, 0o666))
 		r, err := readRecord(dir)
 		if err != nil {
 			if err.Error() == "" {

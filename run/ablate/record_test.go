@@ -2,11 +2,12 @@ package ablate
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/geoalign/geoalign/eval/ablation"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func TestStepTime(t *testing.T) {
@@ -22,7 +23,7 @@ func TestStepTime(t *testing.T) {
 		{row(1, 1) + row(10, 80), 100},
 		{row(1, 4), 2000},
 	} {
-		filetest.Write(t, filepath.Join(dir, "metrics.jsonl"), c.text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.text), 0o666))
 		j := &job{dir: dir}
 		j.cfg.Train.BatchSize, j.cfg.Train.AccumulateSteps = 4, 2
 		if err := j.outcome([]ablation.Column{{Metric: ablation.StepMS}}); err != nil || j.trial.Values[ablation.StepMS] != c.want {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train"
 )
 
@@ -56,12 +57,8 @@ func TestLinesByTime(t *testing.T) {
 	var b bytes.Buffer
 	s := &stepper{}
 	hook := Lines(&b).Steps(0, 0, 3*time.Second)
-	if _, err := train.Run(t.Context(), train.Config{Limit: 3 * time.Second, Now: s.clock}, s, hook); err != nil {
-		t.Fatal(err)
-	}
-	if err := hook.Rewind(1); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(train.Run(t.Context(), train.Config{Limit: 3 * time.Second, Now: s.clock}, s, hook))(t)
+	check.OK(t, hook.Rewind(1))
 	want := `step 1  ETA 2s  loss 10.000  itc 3.000  itm 4.000  lr 1.0e-03  temp 0.0700
 step 3  loss 8.000  itc 3.000  itm 4.000  lr 1.0e-03  temp 0.0700
 went back to step 1
@@ -74,9 +71,7 @@ went back to step 1
 func TestSilence(t *testing.T) {
 	l, s := Lines(nil), &stepper{}
 	l.Say("nothing")
-	if _, err := train.Run(t.Context(), train.Config{Total: 2, Now: s.clock}, s, l.Steps(0, 2, 0)); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(train.Run(t.Context(), train.Config{Total: 2, Now: s.clock}, s, l.Steps(0, 2, 0)))(t)
 }
 
 // A part that is small is not shown as 0.

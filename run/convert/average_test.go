@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -18,19 +19,14 @@ import (
 // TestBestByTheNewestRule: the best checkpoints are those by the train.keep_best_by that the run ended with.
 func TestBestByTheNewestRule(t *testing.T) {
 	dir := t.TempDir()
-	snap, err := checkpoint.Take(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := check.Get(checkpoint.Take(nil))(t)
 	for step, by := range []string{"better", "eval/sts/stsb/spearman", "eval/sts/stsb/spearman"} {
 		s, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{BestBy: by})
 		if err != nil {
 			t.Fatal(err)
 		}
 		snap.Metric = &checkpoint.Metric{Value: float64(9 - step)}
-		if err := s.Save(step, snap); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Save(step, snap))
 	}
 	list, err := chosen(dir, AverageOptions{Best: 2})
 	if err != nil || len(list) != 2 || list[0].Step != 1 || list[1].Step != 2 {
@@ -44,31 +40,19 @@ func TestBestByTheNewestRule(t *testing.T) {
 // A run that was stopped before its first checkpoint is a run all the same.
 func TestAverageOfARunThatBegins(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chosen(dir, AverageOptions{Last: 2}); err == nil || !strings.Contains(err.Error(), "has no checkpoint so far") {
-		t.Errorf("got %v", err)
-	}
+	check.Get(checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{}))(t)
+	check.Fails(chosen(dir, AverageOptions{Last: 2}))(t, "has no checkpoint so far")
 }
 
 // TestAverageAfterGoingBack: checkpoints that a run left which went on from an older step are none of its newest, nor
 // of its best.
 func TestAverageAfterGoingBack(t *testing.T) {
 	dir := t.TempDir()
-	snap, err := checkpoint.Take(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := check.Get(checkpoint.Take(nil))(t)
+	s := check.Get(checkpoint.NewStore(filepath.Join(dir, runlog.CheckpointsDir), checkpoint.Retention{}))(t)
 	for _, step := range []int{2, 4, 6, 3} {
 		snap.Metric = &checkpoint.Metric{Value: float64(step)}
-		if err := s.Save(step, snap); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Save(step, snap))
 	}
 	for _, o := range []AverageOptions{{Last: 2}, {Best: 2}} {
 		if list, err := chosen(dir, o); err != nil || len(list) != 2 || list[0].Step != 2 || list[1].Step != 3 {
@@ -104,9 +88,7 @@ func TestMeanKeepsWhatAllHave(t *testing.T) {
 			of := func(name string, x []float32) weights.Param {
 				return weights.Param{Name: name, Shape: []int{values}, Read: func(dst []float32) error { copy(dst, x); return nil }}
 			}
-			if err := mean(list, []weights.Param{of("frozen", frozen), of("trained", trained)}, n+1, ""); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, mean(list, []weights.Param{of("frozen", frozen), of("trained", trained)}, n+1, ""))
 		}
 		if !slices.Equal(list[0].Data.([]float32), frozen) {
 			t.Errorf("the mean of %d equal parameters is another one", count)

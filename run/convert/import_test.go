@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
@@ -24,10 +25,7 @@ import (
 // golden opens what a package computed of a stored model.
 func expected(t *testing.T, name string) *safetensors.File {
 	t.Helper()
-	f, err := safetensors.Open(filepath.Join(weightstest.Folder(t, name), "expected.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(filepath.Join(weightstest.Folder(t, name), "expected.safetensors")))(t)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -47,20 +45,15 @@ func imported(t *testing.T, name string, sets ...string) (*Imported, string) {
 func TestImportConfigured(t *testing.T) {
 	dir, from := t.TempDir(), weightstest.Stored(t, "clip")
 	for name, text := range map[string]string{"base.toml": "version = 2\n[data]\nclean = \"albef\"\n", "own.toml": "base = \"base.toml\"\nversion = 2\n[model.text]\ndropout = 0.25\n"} {
-		filetest.Write(t, filepath.Join(dir, name), text)
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	for file, want := range map[string]string{"": "none 0", "base.toml": "albef 0", "own.toml": "albef 0.25"} {
 		o := ImportOptions{From: from, Out: filepath.Join(dir, "run "+file), Set: []string{"train.batch_size=2", "data.tokens=6", "data.vocab=" + filepath.Join(from, "vocab.txt"), "data.template=file"}}
 		if file != "" {
 			o.File = filepath.Join(dir, file)
 		}
-		if _, err := Import(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		cfg, err := config.Load(filepath.Join(o.Out, runlog.ConfigFile), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Get(Import(t.Context(), o))(t)
+		cfg := check.Get(config.Load(filepath.Join(o.Out, runlog.ConfigFile), nil))(t)
 		if got := fmt.Sprint(cfg.Data.Clean, " ", cfg.Model.Text.Dropout); got != want {
 			t.Errorf("with %q: %s, want %s", file, got, want)
 		}
@@ -71,28 +64,14 @@ func TestImportConfigured(t *testing.T) {
 func TestImportComputes(t *testing.T) {
 	for _, name := range []string{"clip", "open_clip", "siglip"} {
 		_, dir := imported(t, name)
-		tr, err := run.Open(dir, run.OpenOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 		defer tr.Close()
-		if err := tr.Load(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, tr.Load())
 		e, b := expected(t, name), batch.New(2)
-		pixels, err := e.Float32("pixel_values")
-		if err != nil {
-			t.Fatal(err)
-		}
+		pixels := check.Get(e.Float32("pixel_values"))(t)
 		b.SetFloats(batch.Images, pixels)
-		_, got, err := tr.Model.Image().Encode(t.Context(), b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := e.Float32("image_features")
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, got := check.Get2(tr.Model.Image().Encode(t.Context(), b))(t)
+		want := check.Get(e.Float32("image_features"))(t)
 		for i := range want {
 			if !(math.Abs(float64(got[i]-want[i])) <= 2e-5) {
 				t.Fatalf("%s: feature %d is %v, want %v", name, i, got[i], want[i])
@@ -107,30 +86,19 @@ func TestImportALBEF(t *testing.T) {
 	if len(r.Fresh)+len(r.Unread)+len(r.Unknown) > 0 || len(r.Read) < 80 || !strings.Contains(r.String(), "heads the image tower has") {
 		t.Errorf("%+v", r)
 	}
-	m, err := weights.Open(filepath.Join(weightstest.Folder(t, "albef"), "checkpoint_03.pth"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(weights.Open(filepath.Join(weightstest.Folder(t, "albef"), "checkpoint_03.pth")))(t)
 	defer m.Close()
-	c, err := checkpoint.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(checkpoint.Load(dir))(t)
 	defer c.Close()
 	for group, prefix := range map[string]string{"model": "", "momentum": "momentum/", "queue": "queue/"} {
-		list, err := c.Tensors(group)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := check.Get(c.Tensors(group))(t)
 		differ := false
 		for _, x := range list {
 			if x.Name == "ids" {
 				continue
 			}
 			want, own, got := make([]float32, x.Len()), make([]float32, x.Len()), make([]float32, x.Len())
-			if err := errors.Join(m.Read(prefix+x.Name, x.Shape, want), c.ReadFloat32(group, x.Name, x.Shape, got)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, errors.Join(m.Read(prefix+x.Name, x.Shape, want), c.ReadFloat32(group, x.Name, x.Shape, got)))
 			if !slices.Equal(got, want) {
 				t.Errorf("%s of %s differs", x.Name, group)
 			}
@@ -148,14 +116,9 @@ func TestImportALBEF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := run.New(t.Context(), tuned, run.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := check.Get(run.New(t.Context(), tuned, run.Options{}))(t)
 	defer run.Close()
-	if _, err := run.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(run.Train(t.Context()))(t)
 }
 
 // What cannot be imported is refused with its cure, and nothing is left behind.
@@ -200,7 +163,7 @@ func TestImportRefused(t *testing.T) {
 		"a shard that is not there": {"clip", func(folder string) {
 			os.Remove(filepath.Join(folder, "model.safetensors"))
 			text := `{"weight_map": {"logit_scale": "model-00001-of-00002.safetensors"}}`
-			filetest.Write(t, filepath.Join(folder, "model.safetensors.index.json"), text)
+			check.OK(t, os.WriteFile(filepath.Join(folder, "model.safetensors.index.json"), []byte(text), 0o666))
 		}, nil, false, "names the shard model-00001-of-00002.safetensors, which is not beside it: download it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,9 +179,7 @@ func TestImportRefused(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v\nwant %s", err, c.want)
-			}
+			check.Error(t, err, c.want)
 			if made == nil {
 				t.Error("the folder is left behind")
 			}
@@ -239,9 +200,7 @@ func TestNoClassTokenInImport(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "tokenizer.json")
 	text := `{"added_tokens": [], "model": {"type": "WordPiece", "unk_token": "w1", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": {` + strings.Join(vocab, ", ") + `}}}`
-	filetest.Write(t, file, text)
+	check.OK(t, os.WriteFile(file, []byte(text), 0o666))
 	_, err := Import(t.Context(), ImportOptions{From: weightstest.Folder(t, "albef") + "/checkpoint_03.pth", Out: filepath.Join(folder, "run"), Set: []string{"data.vocab=" + file, "data.template=file", "data.tokens=6", "train.batch_size=2", "model.image.heads=2", "model.text.heads=2"}})
-	if err == nil || !strings.Contains(err.Error(), "model.text.pool: must be mean or end") {
-		t.Error(err)
-	}
+	check.Error(t, err, "model.text.pool: must be mean or end")
 }

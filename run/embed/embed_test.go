@@ -9,7 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/gallery"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 )
@@ -22,12 +22,10 @@ type unnamed struct{ data.Galleries }
 func TestEmbedOverOthers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{ImagesFile, TextsFile} {
-		filetest.Write(t, filepath.Join(dir, name), "{\"row\": 0}\n")
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("{\"row\": 0}\n"), 0o666))
 	}
 	rows := []safetensors.Tensor{{Name: gallery.Image, Shape: []int{1, 2}, Data: []float32{0.6, 0.8}}, {Name: gallery.Text, Shape: []int{1, 2}, Data: []float32{1, 0}}}
-	if err := writeEmbeddings(&run.Split{Galleries: unnamed{}}, rows, Result{Path: dir, Images: 1, Texts: 1}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, writeEmbeddings(&run.Split{Galleries: unnamed{}}, rows, Result{Path: dir, Images: 1, Texts: 1}))
 	for _, name := range []string{ImagesFile, TextsFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is of what was there before (%v)", name, err)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestReadAs: what reading says is taken back, and nothing else is set by a gallery.
@@ -12,10 +13,7 @@ func TestReadAs(t *testing.T) {
 	for _, clean := range []string{data.CleanALBEF, data.CleanNone} {
 		cfg := config.Default()
 		cfg.Data.Clean, cfg.Data.MaxWords, cfg.Data.Tokens = clean, 7, 9
-		sets, err := readAs(reading(cfg))
-		if err != nil {
-			t.Fatal(err)
-		}
+		sets := check.Get(readAs(reading(cfg)))(t)
 		back, err := config.Parse("", nil, sets)
 		if err != nil || back.Data.Clean != clean || back.Data.Tokens != 9 || clean == data.CleanALBEF && back.Data.MaxWords != 7 {
 			t.Errorf("%q sets %+v (%v)", sets, back.Data, err)

@@ -1,14 +1,12 @@
 package embed
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run"
 )
 
 func TestOpenQueriesOfNoGallery(t *testing.T) {
-	if _, err := OpenQueries(nil, "", run.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "needs a gallery") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(OpenQueries(nil, "", run.OpenOptions{}))(t, "needs a gallery")
 }

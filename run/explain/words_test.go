@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestWordsOf: whatever the kind of the tokenizer, its pieces are joined to the words of a text, each
 // place is in one word, and what stands around a text is told apart.
 func TestWordsOf(t *testing.T) {
 	const kinds = "../../data/tokenizer/testdata/kinds"
-	list, err := os.ReadDir(kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(os.ReadDir(kinds))(t)
 	text := "a red zebra on the caf\u00e9 terrace of \u6771\u4eac"
 	tried := 0
 	for _, f := range list {

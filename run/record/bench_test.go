@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
@@ -22,26 +23,18 @@ func BenchmarkDataIdentity(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	stream, err := source.Stream(b.Context(), cfg.Source(), source.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	stream := check.Get(source.Stream(b.Context(), cfg.Source(), source.Options{}))(b)
 	lists := func(b *testing.B) *Opened {
 		e, ok := data.EntriesOf(stream)
 		if !ok {
 			b.Fatal("the stream has no entries")
 		}
-		s, err := OpenSplit(b.Context(), cfg, "train", e, source.Inputs(cfg.Source(), "train"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := check.Get(OpenSplit(b.Context(), cfg, "train", e, source.Inputs(cfg.Source(), "train")))(b)
 		return &Opened{Splits: []*OpenedSplit{s}}
 	}
 	b.Run("open", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := source.Stream(b.Context(), cfg.Source(), source.Options{}); err != nil {
-				b.Fatal(err)
-			}
+			check.Get(source.Stream(b.Context(), cfg.Source(), source.Options{}))(b)
 		}
 	})
 	b.Run("lists", func(b *testing.B) {
@@ -54,12 +47,8 @@ func BenchmarkDataIdentity(b *testing.B) {
 		p := NewPass(lists(b), nil, nil)
 		p.book = identity.OpenBook(path)
 		p.rest.hurry()
-		if err := p.run(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		if err := p.book.Save(); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, p.run(b.Context()))
+		check.OK(b, p.book.Save())
 	}
 	for name, path := range map[string]string{"files": "", "known files": store} {
 		read(b, path)

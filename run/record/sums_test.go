@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/internal/filetest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -24,13 +25,11 @@ func TestSums(t *testing.T) {
 		"train": {List: identity.Sum{1}, Samples: []identity.Sample{{Name: 1, Rest: 2}, {Name: 3, Rest: 4}}, Files: []fileSum{{5, 6, 7}, {8, -1, 0}}},
 		"val":   {List: identity.Sum{2}, Samples: []identity.Sample{}, Files: []fileSum{}},
 	}
-	if err := writeSums(dir, want); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, writeSums(dir, want))
 	if got := readSums(dir); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	text := filetest.Read(t, filepath.Join(dir, runlog.SumsFile))
+	text := check.Get(os.ReadFile(filepath.Join(dir, runlog.SumsFile)))(t)
 	for i := range text {
 		bad := bytes.Clone(text)
 		bad[i] ^= 4
@@ -63,7 +62,7 @@ func FuzzSums(f *testing.F) {
 func TestFeatureFolders(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
-		filetest.Write(t, filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)})
+		check.OK(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.pt", i)), []byte{byte(i)}, 0o666))
 	}
 	e := data.Entries{Len: 1, At: func(int) data.Entry { return data.Entry{Name: "row 0 with 0"} }}
 	var cfg config.Config

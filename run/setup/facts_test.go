@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data/images"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestOtherDataOnARank: lists of another length and in another order are found, and so are files of another size.
@@ -20,22 +21,15 @@ func TestOtherDataOnARank(t *testing.T) {
 	if want := "rank 2 has another order of training samples than rank 0 (checksum a there, checksum b here): give all machines the same data"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if err := differs([][]byte{own("a"), []byte("[]")}); err == nil || !strings.Contains(err.Error(), "rank 1 is another program") {
-		t.Error(err)
-	}
-	if err := differs([][]byte{own("a"), []byte("{")}); err == nil || !strings.Contains(err.Error(), "rank 1: ") {
-		t.Error(err)
-	}
+	check.Error(t, differs([][]byte{own("a"), []byte("[]")}), "rank 1 is another program")
+	check.Error(t, differs([][]byte{own("a"), []byte("{")}), "rank 1: ")
 }
 
 // TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
 func TestOtherDecoderOnARank(t *testing.T) {
 	var all [][]byte
 	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
-		text, err := json.Marshal([]Fact{DecoderFact(d)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(json.Marshal([]Fact{DecoderFact(d)}))(t)
 		all = append(all, text)
 	}
 	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/gallery"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
@@ -67,14 +68,8 @@ var writers = map[string]written{
 		for i := range x {
 			x[i] = float32(i * i % 37)
 		}
-		pool, err := search.Memory(x, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pool := check.Get(search.Memory(x, 3))(t)
+		e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 		defer e.Close()
 		index, err := search.Build(t.Context(), e, pool, search.BuildOptions{Metric: search.L2})
 		if err == nil {
@@ -135,18 +130,14 @@ func featureFile(name string, sum bool) (c written) {
 
 func copied(t testing.TB, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(to, os.DirFS(from)))
 }
 
 // TestWhole: of every kind each file is listed, whole where it has a checksum.
 func TestWhole(t *testing.T) {
 	for name, c := range writers {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		c.write(t, dir)
 		path := filepath.Join(dir, c.file)
 		r, err := Path(t.Context(), path, true)
@@ -183,9 +174,7 @@ func TestDamaged(t *testing.T) {
 		for _, file := range c.whole {
 			for _, how := range []string{"first", "middle", "last", "cut", "longer"} {
 				dir := filepath.Join(t.TempDir(), "x")
-				if err := os.Mkdir(dir, 0o777); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, os.Mkdir(dir, 0o777))
 				c.write(t, dir)
 				b := filetest.Read(t, filepath.Join(dir, file))
 				middle := len(b) / 3
@@ -225,15 +214,9 @@ func TestDamaged(t *testing.T) {
 // inMember returns the place of a byte of what an archive holds.
 func inMember(t testing.TB, b []byte) int {
 	t.Helper()
-	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := check.Get(zip.NewReader(bytes.NewReader(b), int64(len(b))))(t)
 	m := z.File[len(z.File)/2]
-	at, err := m.DataOffset()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := check.Get(m.DataOffset())(t)
 	return int(at) + int(m.CompressedSize64)/2
 }
 
@@ -248,9 +231,7 @@ func TestForms(t *testing.T) {
 		{"split of version 1", gallery.ImagesFile, "{}\n{", "line 2"},
 	} {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		writers[c.of].write(t, dir)
 		filetest.Write(t, filepath.Join(dir, c.file), []byte(c.text))
 		r, err := Path(t.Context(), filepath.Join(dir, writers[c.of].file), true)
@@ -264,13 +245,9 @@ func TestForms(t *testing.T) {
 func TestGone(t *testing.T) {
 	for of, file := range map[string]string{"shards": gallery.ManifestFile, "shards ": "texts-00001.safetensors", "split": gallery.ImagesFile} {
 		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Mkdir(dir, 0o777))
 		writers[strings.TrimSpace(of)].write(t, dir)
-		if err := os.Remove(filepath.Join(dir, file)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(filepath.Join(dir, file)))
 		r, err := Path(t.Context(), dir, true)
 		if err != nil || r.Kind != Gallery || r.Damaged == 0 || !strings.Contains(r.Err().Error(), file) {
 			t.Errorf("%s: %+v, %v", file, r, err)
@@ -281,9 +258,7 @@ func TestGone(t *testing.T) {
 // TestNoKind: what is of no kind gets the list of kinds, and a look that is no longer wanted ends.
 func TestNoKind(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Path(t.Context(), dir, true); err == nil || !strings.Contains(err.Error(), "a gallery (embed)") || !strings.Contains(err.Error(), "an index (.search) or a file of features") {
-		t.Error(err)
-	}
+	check.Fails(Path(t.Context(), dir, true))(t, "a gallery (embed)", "an index (.search) or a file of features")
 	if _, err := Path(t.Context(), filepath.Join(dir, "none"), true); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -18,10 +19,7 @@ func TestCaptionedReadsCaptionsAsWritten(t *testing.T) {
 	for range ds.Texts {
 		ds.Images = append(ds.Images, transform.NewImage(8, 8))
 	}
-	set, err := data.NewEval(ds, data.EvalConfig{ImageSize: 8, Clean: data.CleanALBEF, MaxWords: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(data.NewEval(ds, data.EvalConfig{ImageSize: 8, Clean: data.CleanALBEF, MaxWords: 30}))(t)
 	said := []string{"a mans black and white t shirt", "two dogs run on the grass"}
 	s, err := Captioned{
 		Write:   func(context.Context, *batch.Batch) ([]string, error) { return said, nil },

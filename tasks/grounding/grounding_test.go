@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -48,10 +49,7 @@ func TestGroundingTask(t *testing.T) {
 		return maps, nil
 	}
 	g := Grounding{Heat: heat, Columns: x.Columns(), Samples: x, Rows: x, Encoding: tasks.Encoding{BatchSize: 4}}
-	s, err := g.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(g.Run(t.Context()))(t)
 	if s.All.N != 4 || s.All.Right != 2 || s.All.Points != 2 || s.All.Dark != 1 || s.Without != 1 || s.Outside != 1 ||
 		s.Clipped != 1 || s.Sliding != 1 || len(s.Found) != 4 {
 		t.Errorf("%+v", s)
@@ -73,9 +71,7 @@ func TestGroundingTask(t *testing.T) {
 		}
 	}
 	g.Samples, g.Rows = x[2:3], x[2:3]
-	if _, err := g.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no expression of 1 has a target") {
-		t.Errorf("without a target: %v", err)
-	}
+	check.Fails(g.Run(t.Context()))(t, "no expression of 1 has a target")
 	g.Samples, g.Rows = x[:1], x[:1]
 	g.Heat = func(context.Context, *batch.Batch) ([]float32, error) {
 		return []float32{0, 1, float32(math.NaN()), 0}, nil

@@ -5,16 +5,14 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
 
 // TestMigrationScore: the mapped index is searched by the score of the features, which in a Euclidean space is no cosine.
 func TestMigrationScore(t *testing.T) {
-	e, err := compute.New(compute.Options{Backend: "plain", Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()
 	// Items 1 and 2 have the direction of the first query, item 3 lies next to it.
 	queries, rows := []float32{1, 0, 5, 0, 10, 0, 0, 4}, []float32{1, 0, 5, 0, 10, 0, 1, .5}

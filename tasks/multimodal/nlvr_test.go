@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/examples"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestStatements: accuracy and consistency are those that metrics.py of NLVR2 prints for the file of results, 0.667 and 0.5; a
@@ -29,9 +30,7 @@ func TestStatements(t *testing.T) {
 		t.Errorf("line %q", got)
 	}
 	var b strings.Builder
-	if err := s.WriteResults(&b); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.WriteResults(&b))
 	const want = "dev-850-0-0,true\ndev-850-1-0,false\ndev-850-2-1,true\ndev-850-3-1,true\ndev-851-0-0,true\ndev-852-0-1,true\ndev-853-0-1,false\n"
 	if b.String() != want {
 		t.Errorf("results %q, want %q", b.String(), want)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestTextPairs: both forms give the same pairs in the order of the file, and what is wrong is said with its entry.
@@ -16,9 +17,7 @@ func TestTextPairs(t *testing.T) {
 	dir := t.TempDir()
 	load := func(name, text string) ([]data.TextPair, error) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o644))
 		return loadTextPairs(path)
 	}
 	want := []data.TextPair{{A: `A "dog" runs.`, B: "It runs.", Label: "1"}, {A: "A cat sits.", B: "It runs.", Label: "0"}}

@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/tasks"
 )
@@ -62,19 +63,13 @@ func colours(n int, scramble bool, unknown ...int) *data.Memory {
 // probeOf is a probe trained and tested on two sets.
 func probeOf(t *testing.T, train, test *data.Memory) Probe {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: 2}))(t)
 	t.Cleanup(e.Close)
 	stream, err := data.NewTrain(train, data.TrainConfig{Seed: 1, Transform: transform.Train{Size: 4, ScaleMin: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := data.NewEval(test, data.EvalConfig{ImageSize: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(data.NewEval(test, data.EvalConfig{ImageSize: 4}))(t)
 	return Probe{Model: &meanModel{}, Train: stream, Samples: 1000, Set: set, Classifier: Classifier{Engine: e, Decay: 1e-3, Neighbours: 5}, Encoding: tasks.Encoding{BatchSize: 8, Workers: 2}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
@@ -60,10 +61,7 @@ func TestKeepBestBy(t *testing.T) {
 func TestKeepBestByNumber(t *testing.T) {
 	const by = "eval/retrieval/first/i2t_r1"
 	for _, s := range []Scores{ranked(70, 80, by), ranked(70, 0, by)} {
-		text, err := json.Marshal(s.JSON("val", "ck"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(json.Marshal(s.JSON("val", "ck")))(t)
 		for _, want := range []string{"checkpoints compared by " + by, "Checkpoints are compared by " + by + " (train.keep_best_by).", `"metric":"` + by + `"`} {
 			if all := s.Line() + s.Table() + string(text); !strings.Contains(all, want) || strings.Contains(all, "recalls of:") {
 				t.Errorf("%q is not in %s", want, all)
@@ -88,10 +86,7 @@ func TestRetrievalScores(t *testing.T) {
 	if want := "image to text / text to image: cosine R@1 82.0 / 82.0 R@10 82.0 / 82.0 mean 82.0, re-ranked R@1 72.0 / 72.0 R@10 72.0 / 72.0 mean 72.0, checkpoints compared by cosine"; both.Line() != want {
 		t.Errorf("line %q", both.Line())
 	}
-	text, err := json.Marshal(both.JSON("val", "runs/x"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(both.JSON("val", "runs/x")))(t)
 	for _, pattern := range []string{
 		`"first":\{"i2t_r1":82,"i2t_r5":82,"i2t_r10":82,"i2t_mean_rank":0,.*"r_mean":82\}`, `"rerank":\{"i2t_r1":72,`, `"chance":\{"i2t_r1":2,`,
 		`"metric":"eval/retrieval/first/r_mean"`,

@@ -12,6 +12,7 @@ import (
 	"github.com/geoalign/geoalign/data/table"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/report"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -19,10 +20,7 @@ import (
 // sentenceOutcome is one of three tasks.
 func sentenceOutcome(t *testing.T) Scores {
 	t.Helper()
-	spec, err := sentencepairs.TaskOf("mrpc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := check.Get(sentencepairs.TaskOf("mrpc"))(t)
 	half := eval.Correlation{Spearman: .5, Pearson: .25}
 	return Scores{Rules: []string{"fixed", "probe"}, Notes: []string{"mrpc: left out of 9 rows: 1 without a label"}, Feature: "mean", Width: 3,
 		Picture: &Picture{Task: "mrpc", Pairs: []sentencepairs.Pair{{A: "a", B: "b", Label: 1}, {A: "c", B: "d"}}, First: []float32{1, 0, 0, 0, 1, 0}, Second: []float32{1, 1, 0, 0, 0, 1}, Width: 3,
@@ -86,27 +84,18 @@ func TestSentencesScores(t *testing.T) {
 // TestSentencesPage: the page has the tables, the pairs in the plane and a hill for each class.
 func TestSentencesPage(t *testing.T) {
 	s := sentenceOutcome(t)
-	p, err := s.Page(7, true, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(s.Page(7, true, 1))(t)
 	var b bytes.Buffer
-	if err := report.WriteSentences(&b, report.SentencesPage{Title: "x", Sentences: p}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, report.WriteSentences(&b, report.SentencesPage{Title: "x", Sentences: p}))
 	for _, want := range []string{"Similarity, %", "Accuracy, %", "Isotropy", "mrpc, PCA", "mrpc, t-SNE", "2 pairs of mrpc: dots are first sentences", "not_equivalent", "singular values", "<title>a | b</title>"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q", want)
 		}
 	}
 	p.Places.TSNE = p.Places.TSNE[1:]
-	if err := report.WriteSentences(&b, report.SentencesPage{Sentences: p}); err == nil || !strings.Contains(err.Error(), "need two places each") {
-		t.Error(err)
-	}
+	check.Error(t, report.WriteSentences(&b, report.SentencesPage{Sentences: p}), "need two places each")
 	s.Picture.Second[0] = float32(math.NaN())
-	if _, err := s.Page(7, true, 1); err == nil || !strings.Contains(err.Error(), "not finite numbers") {
-		t.Error(err)
-	}
+	check.Fails(s.Page(7, true, 1))(t, "not finite numbers")
 	s.Picture.Spec = sentencepairs.Task{High: 5}
 	s.Picture.Scores = []float64{0, 2, 5}
 	list := cosinesOf(s.Picture)
@@ -117,14 +106,8 @@ func TestSentencesPage(t *testing.T) {
 
 // TestNotesOf: what is left out or cut of a task is told.
 func TestNotesOf(t *testing.T) {
-	spec, err := sentencepairs.TaskOf("mrpc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.Learn(slices.Values([]string{"one two three"}), 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := check.Get(sentencepairs.TaskOf("mrpc"))(t)
+	tok := check.Get(tokenizer.Learn(slices.Values([]string{"one two three"}), 100))(t)
 	set := &sentencepairs.Set{Task: spec, Pairs: []sentencepairs.Pair{{A: "one two three", B: "two"}, {A: "!", B: "two"}}, Counts: sentencepairs.Counts{Counts: table.Counts{Rows: 3, Empty: 1}, Ignored: []string{"STS.gs.SMT.txt"}}}
 	got := strings.Join(notesOf(set, sentencepairs.Measure{Tokenizer: tok, Clean: "albef", MaxWords: 2, Tokens: 9}), "\n")
 	want := "mrpc: left out of 3 rows: 1 with an empty sentence\nmrpc: scores without sentences: STS.gs.SMT.txt\nmrpc: the end of 1 of 3 sentences is cut (data.max_words, data.tokens)\nmrpc: nothing is left of 1 sentence by data.clean"

@@ -14,6 +14,7 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/zeroshot"
 )
@@ -24,16 +25,9 @@ func classFolder(t *testing.T) string {
 	dir := t.TempDir()
 	for _, name := range []string{"train/cat/1", "train/dog/1", "val/cat/2"} {
 		path := filepath.Join(dir, "classes", name+".png")
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 8, 8))), f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		f := check.Get(os.Create(path))(t)
+		check.OK(t, errors.Join(png.Encode(f, image.NewGray(image.Rect(0, 0, 8, 8))), f.Close()))
 	}
 	return dir
 }
@@ -43,9 +37,7 @@ func classFolderConfig(t *testing.T, write map[string]string) config.Config {
 	t.Helper()
 	dir := classFolder(t)
 	for name, text := range write {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	cfg := config.Default()
 	cfg.Data.Kind, cfg.Data.Root, cfg.Model.Image.Size = "folder", dir, 8
@@ -67,10 +59,7 @@ func TestZeroShotImages(t *testing.T) {
 		{"tab.txt", "", []string{"house cat", "hound"}, []string{"a photo of a house cat.", "a photo of a hound.", "a photo of a mutt."}, []int32{0, 1, 1}},
 	} {
 		z.Classes, z.TemplatesFile = c.classes, c.templates
-		got, err := openZeroShot(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(openZeroShot(cfg))(t)
 		if !slices.Equal(got.Classes, c.names) || !slices.Equal(got.PromptTexts, c.prompts) || !slices.Equal(got.PromptClass, c.class) || !slices.Equal(got.ImageClass, []int32{0, 1}) || got.Images.Len() != 2 {
 			t.Errorf("%q: %+v", c.classes, got)
 		}
@@ -86,10 +75,7 @@ func TestZeroShotImages(t *testing.T) {
 	// The split that is evaluated is that of the images.
 	z.Images = ""
 	cfg.Data.Root = filepath.Join(cfg.Data.Root, "classes")
-	set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(source.Eval(t.Context(), cfg.Source(), "val", source.Options{}))(t)
 	if got, err := cfg.Eval.ZeroShot.OpenImages(cfg.Source(), set); err != nil || !slices.Equal(got.ImageClass, []int32{0}) {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -123,21 +109,14 @@ func TestZeroShotImagesErrors(t *testing.T) {
 		c.set(&cfg.Eval.ZeroShot)
 		_, err := openZeroShot(cfg)
 		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v\nhas no %q", err, want)
-			}
+			check.Error(t, err, want)
 		}
 	}
 	cfg := base
 	list := filepath.Join(cfg.Data.Root, "list.json")
-	if err := os.WriteFile(list, []byte(`[{"image": "classes/val/cat/2.png", "caption": "A picture."}]`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(list, []byte(`[{"image": "classes/val/cat/2.png", "caption": "A picture."}]`), 0o644))
 	cfg.Data.Kind, cfg.Data.Captions.ValFiles, cfg.Eval.ZeroShot.Images = "captions", []string{"list.json"}, ""
-	set, err := source.Eval(t.Context(), cfg.Source(), "val", source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := check.Get(source.Eval(t.Context(), cfg.Source(), "val", source.Options{}))(t)
 	if _, err := cfg.Eval.ZeroShot.OpenImages(cfg.Source(), set); err == nil || !strings.Contains(err.Error(), `eval.zeroshot.images: must name a folder of classes, as data.kind "captions" has no classes`) {
 		t.Error(err)
 	}
@@ -175,9 +154,7 @@ func TestOpenTextProbe(t *testing.T) {
 		for l := range strings.FieldsSeq(labels) {
 			text.WriteString("a\tb\t" + l + "\n")
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o644))
 		return name
 	}
 	cfg := config.Default()
@@ -194,14 +171,10 @@ func TestOpenTextProbe(t *testing.T) {
 	} {
 		write("train.tsv", c.train)
 		write("test.tsv", c.test)
-		if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
+		check.Fails(cfg.Eval.TextProbe.Open(cfg.Source()))(t, c.want)
 	}
 	cfg.Eval.TextProbe.Test = "none.tsv"
-	if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); err == nil || !strings.Contains(err.Error(), "eval.textprobe.test: there is no such file") {
-		t.Error(err)
-	}
+	check.Fails(cfg.Eval.TextProbe.Open(cfg.Source()))(t, "eval.textprobe.test: there is no such file")
 	cfg.Eval.TextProbe.Train = ""
 	if _, err := cfg.Eval.TextProbe.Open(cfg.Source()); !errors.As(err, new(config.Errors)) {
 		t.Error(err)

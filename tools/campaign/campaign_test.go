@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // The campaigns in short: what they find in long ones is in docs/reliability.md.
@@ -16,9 +18,7 @@ func TestCampaigns(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	bin := filepath.Join(t.TempDir(), "trainer")
-	if err := (&campaign{bin: bin}).build(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, (&campaign{bin: bin}).build())
 	for _, short := range []struct {
 		name  string
 		n     int

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var fuzzed = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
@@ -15,10 +17,7 @@ var fuzzed = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 // geodesics, which parse nothing.
 func TestParsersDocumented(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "docs", "fuzzing.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(root, "docs", "fuzzing.md")))(t)
 	_, table, _ := strings.Cut(string(text), "\n## Parsers\n")
 	told := map[string]bool{}
 	for _, m := range regexp.MustCompile("((?:`Fuzz\\w+`(?:, )?)+) in `([\\w/]+)`").FindAllStringSubmatch(table, -1) {
@@ -27,7 +26,7 @@ func TestParsersDocumented(t *testing.T) {
 		}
 	}
 	targets := 0
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), ".") {
 			return fs.SkipDir
 		}
@@ -63,10 +62,7 @@ func TestParsersDocumented(t *testing.T) {
 // TestGoldensDocumented: the table of docs/goldens.md has every script of tools/goldens.
 func TestGoldensDocumented(t *testing.T) {
 	root := filepath.Join("..", "..")
-	text, err := os.ReadFile(filepath.Join(root, "docs", "goldens.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(filepath.Join(root, "docs", "goldens.md")))(t)
 	scripts, err := filepath.Glob(filepath.Join(root, "tools", "goldens", "*.py"))
 	if err != nil || len(scripts) < 50 {
 		t.Fatalf("%d scripts, %v", len(scripts), err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // hangs is the environment in which this program is a rank that hangs.
@@ -23,15 +25,10 @@ func TestMain(m *testing.M) {
 
 // TestRanksThatLiveOn: where the other rank does not end when one is killed, the campaign does, and says so.
 func TestRanksThatLiveOn(t *testing.T) {
-	bin, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := check.Get(os.Executable())(t)
 	path := t.TempDir()
-	if err := os.WriteFile(filepath.Join(path, "mpirun"), []byte("#!/bin/sh\nshift 2\n\"$@\" &\n\"$@\" &\nwait\n"),
-		0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(path, "mpirun"), []byte("#!/bin/sh\nshift 2\n\"$@\" &\n\"$@\" &\nwait\n"),
+		0o755))
 	t.Setenv("PATH", path+":"+os.Getenv("PATH"))
 	t.Setenv(hangs, "1")
 	old, long := within, patience
@@ -49,9 +46,7 @@ func TestRanksThatLiveOn(t *testing.T) {
 func TestTakeMemory(t *testing.T) {
 	for _, lives := range []bool{true, false} {
 		cmd := exec.Command("sleep", "60")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, cmd.Start())
 		if !lives {
 			cmd.Process.Kill()
 			cmd.Wait()

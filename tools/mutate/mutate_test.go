@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 const code = `package sample
@@ -45,10 +47,7 @@ func Elsewhere() int { return 1 + 2 }
 
 // TestMutants lists every change of a file.
 func TestMutants(t *testing.T) {
-	list, err := mutate("sample.go", []byte(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := check.Get(mutate("sample.go", []byte(code)))(t)
 	var got []string
 	for _, m := range list {
 		got = append(got, m.String())
@@ -91,14 +90,10 @@ func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": "module sample\n\ngo 1.24\n", "sample.go": code,
 		"sample_test.go": tests, "sample_plan9.go": elsewhere} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	var out strings.Builder
-	if err := run(t.Context(), []string{dir}, &out); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, run(t.Context(), []string{dir}, &out))
 	for _, want := range []string{
 		"killed   " + dir + "/sample.go:7:", "killed   " + dir + "/sample.go:9: v > most",
 		"SURVIVED " + dir + "/sample.go:9: > -> >=", "invalid  " + dir + "/sample.go:10: most = v",
@@ -127,10 +122,8 @@ func TestRun(t *testing.T) {
 		!strings.Contains(err.Error(), "./none do not pass without a change") || out.Len() > 0 {
 		t.Errorf("tests that cannot run: %v, %s", err, &out)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sample_test.go"), []byte(strings.Replace(tests, "!= 5", "!= 6", 1)),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "sample_test.go"), []byte(strings.Replace(tests, "!= 5", "!= 6", 1)),
+		0o644))
 	if err := run(t.Context(), []string{dir}, &out); err == nil ||
 		!strings.Contains(err.Error(), "do not pass without a change") || out.Len() > 0 {
 		t.Errorf("tests that fail: %v, %s", err, &out)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 )
 
@@ -55,28 +56,19 @@ func snapshot(step int) Snapshot {
 
 func newStore(t *testing.T, dir string, keep Retention) *Store {
 	t.Helper()
-	s, err := NewStore(dir, keep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return check.Get(NewStore(dir, keep))(t)
 }
 
 func save(t *testing.T, s *Store, steps ...int) {
 	t.Helper()
 	for _, step := range steps {
-		if err := s.Save(step, snapshot(step)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.Save(step, snapshot(step)))
 	}
 }
 
 func load(t *testing.T, path string) *Checkpoint {
 	t.Helper()
-	c, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(Load(path))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -84,10 +76,7 @@ func load(t *testing.T, path string) *Checkpoint {
 // names lists the folder dir.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(os.ReadDir(dir))(t)
 	var out []string
 	for _, e := range entries {
 		out = append(out, e.Name())
@@ -106,9 +95,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%s: step %d, notice %q", path, c.Step, c.Notice)
 		}
 		got := make([]float32, 30000)
-		if err := c.ReadFloat32("model", "a/weight", []int{3, 10000}, got); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, c.ReadFloat32("model", "a/weight", []int{3, 10000}, got))
 		if !reflect.DeepEqual(got, weights(200)) {
 			t.Error("weights differ")
 		}
@@ -155,9 +142,7 @@ func TestReadErrors(t *testing.T) {
 			take([]state.Part{state.Values{Name: "model",
 				Memory: []state.Tensor{{Name: "x", Shape: []int{2}, Data: []float32{1}}}}})),
 	} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		check.Error(t, err, want)
 	}
 	if !errors.Is(loadError(t.TempDir()), ErrNone) {
 		t.Error("an empty folder is not ErrNone")
@@ -189,9 +174,7 @@ func TestFallbackWhenLatestIsUnusable(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20, 30)
-		if err := damage(dir); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, damage(dir))
 		want := 30
 		if name == "truncated" || name == "no state" {
 			want = 20
@@ -207,12 +190,8 @@ func TestDamagedStepFolderNamedDirectly(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 10)
 	step := filepath.Join(dir, "step-00000010")
-	if err := os.Truncate(filepath.Join(step, "model.safetensors"), 500); err != nil {
-		t.Fatal(err)
-	}
-	if err := loadError(step); err == nil || !strings.Contains(err.Error(), "model.safetensors has 500 bytes, want ") {
-		t.Errorf("got %v", err)
-	}
+	check.OK(t, os.Truncate(filepath.Join(step, "model.safetensors"), 500))
+	check.Error(t, loadError(step), "model.safetensors has 500 bytes, want ")
 }
 
 func TestAnotherArchitecture(t *testing.T) {
@@ -246,27 +225,18 @@ func TestMetricName(t *testing.T) {
 	s := newStore(t, dir, Retention{})
 	save(t, s, 10)
 	for _, want := range []Metric{{"eval/retrieval/first/r_mean", 93.25}, {"eval/probe/top1", 0}} {
-		if err := s.SetMetric(10, want); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.SetMetric(10, want))
 		if c := load(t, dir); c.Metric == nil || *c.Metric != want {
 			t.Errorf("got %v, want %v", c.Metric, want)
 		}
 	}
-	if err := s.SetMetric(10, Metric{"m", math.Inf(1)}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.SetMetric(10, Metric{"m", math.Inf(1)}))
 	if c := load(t, dir); c.Metric != nil {
 		t.Errorf("got %v of a number that is not finite", c.Metric)
 	}
-	snap, err := Take(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	snap := check.Get(Take(nil))(t)
 	snap.Metric = &Metric{"m", 3}
-	if err := s.Save(20, snap); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Save(20, snap))
 	if c := load(t, dir); c.Metric == nil || *c.Metric != *snap.Metric {
 		t.Errorf("got %v", c.Metric)
 	}
@@ -289,14 +259,9 @@ func TestRetention(t *testing.T) {
 		save(t, s, 10, 20, 30, 40, 50)
 		// 40 and 50 have no usable metric; 10 ties with 30.
 		for step, metric := range map[int]float64{10: 7, 20: 1, 30: 7, 40: math.NaN()} {
-			if err := s.SetMetric(step, Metric{Value: metric}); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.SetMetric(step, Metric{Value: metric}))
 		}
-		removed, err := s.Prune()
-		if err != nil {
-			t.Fatal(err)
-		}
+		removed := check.Get(s.Prune())(t)
 		got := steps(t, dir)
 		if !reflect.DeepEqual(got, c.want) || len(removed) != 5-len(c.want) {
 			t.Errorf("%s: kept %v, removed %v, want %v", c.name, got, removed, c.want)
@@ -310,10 +275,7 @@ func TestRetention(t *testing.T) {
 // steps of the checkpoints of a folder.
 func steps(t *testing.T, dir string) (list []int) {
 	t.Helper()
-	entries, err := List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(List(dir))(t)
 	for _, e := range entries {
 		list = append(list, e.Step)
 	}
@@ -335,12 +297,8 @@ func TestBestOfOneRule(t *testing.T) {
 	} {
 		s := newStore(t, dir, Retention{Last: 1, Best: 1, BestBy: c.rule})
 		save(t, s, c.step)
-		if err := s.SetMetric(c.step, Metric{Value: c.metric}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Prune(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.SetMetric(c.step, Metric{Value: c.metric}))
+		check.Get(s.Prune())(t)
 		got := steps(t, dir)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Errorf("by %q at step %d: kept %v, want %v", c.rule, c.step, got, c.want)
@@ -380,15 +338,11 @@ func TestSavedAgain(t *testing.T) {
 		}
 	}
 	for content := range 3 {
-		if err := put(content); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, put(content))
 		has(content)
 	}
 	latest := filepath.Join(dir, latestName)
-	if err := errors.Join(os.Remove(latest), os.MkdirAll(filepath.Join(latest, "in the way"), 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(os.Remove(latest), os.MkdirAll(filepath.Join(latest, "in the way"), 0o777)))
 	if err := put(7); err == nil {
 		t.Error("a save that cannot move latest must fail")
 	}

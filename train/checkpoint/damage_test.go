@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
@@ -35,10 +36,7 @@ func TestDamagedLatest(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 10, 11, 12, 14, 18)
 	path := filepath.Join(dir, latestName)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := check.Get(os.ReadFile(path))(t)
 	for i := range 8 * len("step-00000018\n") {
 		change(t, path, func([]byte) []byte {
 			b := slices.Clone(whole)
@@ -80,19 +78,12 @@ func TestDamageIsFound(t *testing.T) {
 		"half state": one(manifestName, func(b []byte) []byte { return b[:len(b)/2] }),
 		"swapped": func(t *testing.T, step string) { // queue.safetensors of two steps are of one size
 			other := filepath.Join(filepath.Dir(step), folderName(10), "queue.safetensors")
-			text, err := os.ReadFile(other)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := check.Get(os.ReadFile(other))(t)
 			change(t, filepath.Join(step, "queue.safetensors"), func([]byte) []byte { return text })
 		},
 		"folder of another step": func(t *testing.T, step string) {
-			if err := os.RemoveAll(step); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(step, os.DirFS(filepath.Join(filepath.Dir(step), folderName(10)))); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.RemoveAll(step))
+			check.OK(t, os.CopyFS(step, os.DirFS(filepath.Join(filepath.Dir(step), folderName(10)))))
 		},
 		"no checksum": one(manifestName, func(b []byte) []byte {
 			return []byte(strings.Replace(string(b), `"checksum"`, `"other"`, 1))
@@ -163,10 +154,7 @@ func TestOpenChecksWhatIsRead(t *testing.T) {
 	save(t, newStore(t, dir, Retention{}), 10, 20)
 	change(t, filepath.Join(dir, folderName(20), "queue.safetensors"),
 		func(b []byte) []byte { b[len(b)-1]++; return b })
-	c, err := Open(dir, "model")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(Open(dir, "model"))(t)
 	defer c.Close()
 	if c.Step != 20 || c.Notice != "" {
 		t.Errorf("step %d, notice %q", c.Step, c.Notice)
@@ -270,16 +258,11 @@ func TestVersion2(t *testing.T) {
 	save(t, s, 10)
 	step := filepath.Join(dir, folderName(10))
 	const text = `{"version": 2, "step": 10, "files": {"model.safetensors": SIZE}, "parts": {"model": {"version": 1}}}`
-	st, err := os.Stat(filepath.Join(step, "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := check.Get(os.Stat(filepath.Join(step, "model.safetensors")))(t)
 	change(t, filepath.Join(step, manifestName), func([]byte) []byte {
 		return []byte(strings.Replace(text, "SIZE", strconv.FormatInt(st.Size(), 10), 1))
 	})
-	if err := s.SetMetric(10, Metric{"m", 2.5}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.SetMetric(10, Metric{"m", 2.5}))
 	c := load(t, dir)
 	if c.Metric == nil || c.Metric.Value != 2.5 || c.manifest.read != 2 ||
 		c.manifest.Files["model.safetensors"].Sum != "" {
@@ -355,12 +338,8 @@ func TestReadersBesideAWriter(t *testing.T) {
 		if step%3 == 0 {
 			save(t, s, step) // replaced
 		}
-		if err := s.SetMetric(step, Metric{Value: float64(step)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Prune(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, s.SetMetric(step, Metric{Value: float64(step)}))
+		check.Get(s.Prune())(t)
 	}
 	close(done)
 	all.Wait()
@@ -377,16 +356,11 @@ func BenchmarkSave(b *testing.B) {
 	for _, sums := range []bool{true, false} {
 		name := map[bool]string{true: "checksums", false: "without"}[sums]
 		b.Run(name, func(b *testing.B) {
-			store, err := NewStore(b.TempDir(), Retention{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			store := check.Get(NewStore(b.TempDir(), Retention{}))(b)
 			store.noSums = !sums
 			b.SetBytes(int64(4 * len(x)))
 			for b.Loop() {
-				if err := store.Save(1, s); err != nil {
-					b.Fatal(err)
-				}
+				check.OK(b, store.Save(1, s))
 			}
 		})
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // disk counts operations and fails from number left on, as a full disk does.
@@ -97,17 +99,11 @@ func TestLeftoversAreCleared(t *testing.T) {
 	dir := t.TempDir()
 	save(t, newStore(t, dir, Retention{}), 10, 20)
 	for _, name := range []string{".tmp-step-00000030", ".tmp-removed-step-00000005", ".old-step-00000010"} {
-		if err := os.MkdirAll(filepath.Join(dir, name, "deep"), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Join(dir, name, "deep"), 0o777))
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".tmp-latest"), []byte("st"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, ".tmp-latest"), []byte("st"), 0o666))
 	// Killed between setting step 20 aside and publishing its replacement.
-	if err := os.Rename(filepath.Join(dir, "step-00000020"), filepath.Join(dir, ".old-step-00000020")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Rename(filepath.Join(dir, "step-00000020"), filepath.Join(dir, ".old-step-00000020")))
 	newStore(t, dir, Retention{})
 	if got, want := names(t, dir), []string{"latest", "step-00000010", "step-00000020"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -124,14 +120,10 @@ func TestKilledBeforeLatestMoves(t *testing.T) {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20, 30)
 		if !published { // a save of step 30 anew, after the run went back
-			if err := os.Mkdir(filepath.Join(dir, ".tmp-step-00000030"), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Mkdir(filepath.Join(dir, ".tmp-step-00000030"), 0o777))
 		}
 		for name, step := range map[string]string{"latest": "step-00000020\n", ".tmp-latest": "step-00000030\n"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(step), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(step), 0o666))
 		}
 		want := 20
 		if published {
@@ -156,9 +148,7 @@ func TestKilledWhileSaving(t *testing.T) {
 		s := newStore(t, dir, Retention{Last: 2})
 		for step := 1; ; step++ {
 			save(t, s, step)
-			if _, err := s.Prune(); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(s.Prune())(t)
 			fmt.Println("saved")
 		}
 	}
@@ -169,20 +159,13 @@ func TestKilledWhileSaving(t *testing.T) {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWhileSaving$")
 		cmd.Env = append(os.Environ(), "CHECKPOINT_TEST_DIR="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := check.Get(cmd.StdoutPipe())(t)
+		check.OK(t, cmd.Start())
 		if _, err := out.Read(make([]byte, 6)); err != nil { // at least one save is done
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(7+13*i) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, cmd.Process.Kill())
 		cmd.Wait() // always reports the kill
 
 		newStore(t, dir, Retention{})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/identity"
 )
 
@@ -15,19 +16,11 @@ import (
 // say why not.
 func FuzzState(f *testing.F) {
 	dir := f.TempDir()
-	s, err := NewStore(dir, Retention{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := s.Save(20, snapshot(20)); err != nil {
-		f.Fatal(err)
-	}
+	s := check.Get(NewStore(dir, Retention{}))(f)
+	check.OK(f, s.Save(20, snapshot(20)))
 	for _, path := range []string{filepath.Join(dir, folderName(20), manifestName),
 		filepath.Join("testdata", "version1", manifestName)} {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(path))(f)
 		f.Add(b)
 		f.Add(bytes.Replace(b, []byte("{"), []byte("{\"version\": 2,"), 1))
 		f.Add(bytes.ReplaceAll(b, []byte("20"), []byte("-1e400")))

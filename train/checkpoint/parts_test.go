@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/state"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
@@ -71,27 +72,17 @@ func other() state.Values {
 // saved returns a checkpoint of parts.
 func saved(t *testing.T, parts ...state.Part) *Checkpoint {
 	t.Helper()
-	s, err := Take(parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(Take(parts))(t)
 	dir := t.TempDir()
-	if err := newStore(t, dir, Retention{}).Save(3, s); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, newStore(t, dir, Retention{}).Save(3, s))
 	return load(t, dir)
 }
 
 // edit changes the text of a state.json and its checksum with it.
 func edit(t *testing.T, path, old, new string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
+	check.OK(t, os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o666))
 	checkpointtest.Reseal(t, filepath.Dir(path))
 }
 
@@ -99,10 +90,7 @@ func edit(t *testing.T, path, old, new string) {
 func rewrite(t *testing.T, c *Checkpoint, old, new string) *Checkpoint {
 	t.Helper()
 	path := filepath.Join(c.Path, manifestName)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	if !strings.Contains(string(text), old) {
 		t.Fatalf("no %q in %s", old, text)
 	}
@@ -241,9 +229,7 @@ func TestTakeRefuses(t *testing.T) {
 		"mean of gauge has numbers that are not finite: nothing is saved: l": {with(func(g *gauge) { g.mean[1] = inf })},
 		"mean of gauge is not a number: nothing is saved":                    {with(func(g *gauge) { g.mean[1], g.infinite = nan, true })},
 	} {
-		if _, err := Take(parts); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		check.Fails(Take(parts))(t, want)
 	}
 	if _, err := Take([]state.Part{with(func(g *gauge) { g.mean[1], g.infinite = inf, true })}); err != nil {
 		t.Errorf("an infinity that may be there: %v", err)
@@ -278,9 +264,7 @@ func TestAnotherVersion(t *testing.T) {
 		}
 		if latest {
 			before = before[1:]
-			if err := os.Remove(filepath.Join(dir, latestName)); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.Remove(filepath.Join(dir, latestName)))
 		}
 	}
 	if c := load(t, filepath.Join(dir, "step-00000010")); c.Step != 10 {
@@ -295,9 +279,7 @@ func TestAnotherVersion(t *testing.T) {
 	} {
 		h := newGauge()
 		h.version = version
-		if _, err := saved(t, g).Restore([]state.Part{h}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		check.Fails(saved(t, g).Restore([]state.Part{h}))(t, want)
 	}
 }
 
@@ -311,17 +293,12 @@ func TestVersion1(t *testing.T) {
 		}
 		var counters map[string]json.RawMessage
 		if p.Counters != nil {
-			if err := json.Unmarshal(p.Counters, &counters); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, json.Unmarshal(p.Counters, &counters))
 		}
 		delete(counters, "values")
 		delete(counters, "figures")
 		delete(counters, "elapsed_seconds")
-		text, err := json.Marshal(counters)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(json.Marshal(counters))(t)
 		got[name] = string(text)
 	}
 	want := map[string]string{
@@ -347,20 +324,14 @@ func TestVersion1(t *testing.T) {
 func TestMetricOfVersion1(t *testing.T) {
 	dir := t.TempDir()
 	step := filepath.Join(dir, "step-00000008")
-	if err := os.CopyFS(step, os.DirFS("testdata/version1")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.CopyFS(step, os.DirFS("testdata/version1")))
 	s := newStore(t, dir, Retention{})
-	if err := s.SetMetric(8, Metric{"eval/retrieval/r_mean", 12.5}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.SetMetric(8, Metric{"eval/retrieval/r_mean", 12.5}))
 	c, old := load(t, step), load(t, "testdata/version1")
 	if c.Metric == nil || *c.Metric != (Metric{"", 12.5}) || !c.manifest.old || !sameCounters(c, old) {
 		t.Errorf("metric %v, %+v", c.Metric, c.manifest)
 	}
-	if err := s.SetMetric(8, Metric{Value: math.NaN()}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.SetMetric(8, Metric{Value: math.NaN()}))
 	if c := load(t, step); c.Metric != nil || !sameCounters(c, old) {
 		t.Errorf("metric %v", c.Metric)
 	}

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // A pipe instead of a file is damage, which nobody waits for.
@@ -16,9 +18,7 @@ func TestPipeInPlaceOfFile(t *testing.T) {
 		dir := t.TempDir()
 		save(t, newStore(t, dir, Retention{}), 10, 20)
 		path := filepath.Join(dir, name)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Remove(path))
 		if err := syscall.Mkfifo(path, 0o644); err != nil {
 			t.Skip(err)
 		}

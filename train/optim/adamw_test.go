@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -18,10 +19,7 @@ var hyper = Settings{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.02}
 
 func engine(t testing.TB, threads int) *kernel.Engine {
 	t.Helper()
-	e, err := kernel.New(kernel.Options{Backend: "builtin", Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin", Threads: threads}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -29,10 +27,7 @@ func engine(t testing.TB, threads int) *kernel.Engine {
 // testdata/adamw.json holds 20 steps of torch.optim.AdamW with two decay groups,
 // a changing rate and clipping (tools/goldens/adamw.py).
 func TestAgainstPyTorch(t *testing.T) {
-	raw, err := os.ReadFile("testdata/adamw.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Get(os.ReadFile("testdata/adamw.json"))(t)
 	var g struct {
 		Names                          []string
 		Shapes                         [][]int
@@ -41,9 +36,7 @@ func TestAgainstPyTorch(t *testing.T) {
 		Start                          []float32
 		Grads, Params                  [][]float32
 	}
-	if err := json.Unmarshal(raw, &g); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(raw, &g))
 	var segs []Segment
 	off := 0
 	for i, name := range g.Names {
@@ -55,19 +48,13 @@ func TestAgainstPyTorch(t *testing.T) {
 		if path.Base(name) == "bias" {
 			group = "bias"
 		}
-		decay, err := Decays([]string{"bias", "1d"}, name, group, len(g.Shapes[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		decay := check.Get(Decays([]string{"bias", "1d"}, name, group, len(g.Shapes[i])))(t)
 		segs = append(segs, Segment{Name: name, Offset: off, Len: n, Decay: decay})
 		off += n
 	}
 	params, grads := append([]float32(nil), g.Start...), make([]float32, off)
-	o, err := New(engine(t, 2), params, grads, segs, Settings{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps,
-		Decay: g.Decay, ClipNorm: g.Clip})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(New(engine(t, 2), params, grads, segs, Settings{Beta1: g.Beta1, Beta2: g.Beta2, Eps: g.Eps,
+		Decay: g.Decay, ClipNorm: g.Clip}))(t)
 	for step := range g.LR {
 		// Twice the gradient with scale 1/2: accumulation over two equal micro-batches.
 		for i, v := range g.Grads[step] {
@@ -117,10 +104,7 @@ func TestThreadsAndGaps(t *testing.T) {
 		}
 		c := hyper
 		c.ClipNorm = 0.7
-		o, err := New(engine(t, threads), params, grads, segs, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(New(engine(t, threads), params, grads, segs, c))(t)
 		norm := o.GradNorm(1)
 		if want := math.Sqrt(sum); !(math.Abs(norm-want) <= 1e-6*want) {
 			t.Errorf("norm %v, want %v", norm, want)
@@ -161,10 +145,7 @@ func TestNormReportsNonFinite(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		params, grads, segs := randomSlabs(3 * chunkLen)
 		grads[len(grads)-1] = bad
-		o, err := New(engine(t, 2), params, grads, segs, hyper)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(New(engine(t, 2), params, grads, segs, hyper))(t)
 		if norm := o.GradNorm(1); !math.IsNaN(norm) && !math.IsInf(norm, 0) {
 			t.Errorf("gradient with %v: norm %v", bad, norm)
 		}
@@ -182,16 +163,10 @@ func TestResumeIsExact(t *testing.T) {
 	run := func(split bool) []float32 {
 		params, grads, segs := randomSlabs(n)
 		e := engine(t, 2)
-		o, err := New(e, params, grads, segs, hyper)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(New(e, params, grads, segs, hyper))(t)
 		for step := range 6 {
 			if split && step == 3 {
-				p, err := New(e, params, grads, segs, hyper)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := check.Get(New(e, params, grads, segs, hyper))(t)
 				m, v := o.Moments()
 				pm, pv := p.Moments()
 				copy(pm, m)
@@ -216,10 +191,7 @@ func TestResumeIsExact(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	params, grads, segs := randomSlabs(6 * chunkLen)
-	o, err := New(engine(t, 2), params, grads, segs, hyper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(New(engine(t, 2), params, grads, segs, hyper))(t)
 	if n := allocs.PerRun(20, func() { o.Step(1e-3, 1, o.GradNorm(1)) }); n != 0 {
 		t.Errorf("got %v allocations a step, want 0", n)
 	}
@@ -253,9 +225,7 @@ func TestDecays(t *testing.T) {
 			t.Errorf("Decays(%v, %q, %q, %d) = %v, %v, want %v", c.groups, c.name, c.group, c.axes, got, err, c.want)
 		}
 	}
-	if _, err := Decays([]string{"a["}, "a", "", 0); err == nil || !strings.Contains(err.Error(), "no_decay") {
-		t.Errorf("malformed pattern: got %v", err)
-	}
+	check.Fails(Decays([]string{"a["}, "a", "", 0))(t, "no_decay")
 }
 
 func TestNewErrors(t *testing.T) {
@@ -284,11 +254,8 @@ func TestNewErrors(t *testing.T) {
 // A frozen segment is never touched, and is saved with its zero moments like the others.
 func TestFrozenSegments(t *testing.T) {
 	params, grads := []float32{1, 2, 3}, []float32{1, 1, 1}
-	o, err := New(engine(t, 1), params, grads,
-		[]Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(New(engine(t, 1), params, grads,
+		[]Segment{{Name: "a", Len: 1}, {Name: "b", Offset: 1, Len: 2, Shape: []int{1, 2}, Frozen: true}}, hyper))(t)
 	if norm := o.GradNorm(1); norm != 1 {
 		t.Errorf("norm %v counts what is frozen", norm)
 	}

@@ -6,9 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -119,9 +119,7 @@ func (s *slabs) mirrors(t *testing.T, d *cuda.Device, shadow bool) Mirrors {
 // fetch brings everything to the host.
 func fetch(t *testing.T, o *AdamW, m Mirrors) {
 	t.Helper()
-	if err := errors.Join(o.Err(), o.Fetch(), m.Params.Fetch(), m.Twins.Fetch()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(o.Err(), o.Fetch(), m.Params.Fetch(), m.Twins.Fetch()))
 }
 
 // same compares values, by their bits where the host's kernel has the device's roundings.
@@ -147,18 +145,13 @@ extern "C" __global__ void widen(float *y, const bf16 *x, int n) {
 // shadow compares a mirror's values in bfloat16 with those of the host, rounded.
 func shadow(t *testing.T, what string, d *cuda.Device, m *cuda.Mirror) {
 	t.Helper()
-	memory, err := d.Alloc(m.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	memory := check.Get(d.Alloc(m.Words()))(t)
 	defer memory.Free()
 	b := memory.Buffer(0, exec.Spec{Shape: tensor.Shape{m.Words()}})
 	_, from := m.At()
-	err = d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256},
+	err := d.Kernel(&widen, "widen").Launch(cuda.Grid{X: cuda.Blocks(m.Words(), 256), Threads: 256},
 		b.(*cuda.Buffer).Pointer(), from, m.Words())
-	if err = errors.Join(err, b.Fetch()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, errors.Join(err, b.Fetch()))
 	for _, s := range m.Spans() {
 		for i := s.Lo; i < s.Hi; i++ {
 			bits := math.Float32bits(m.Host()[i])
@@ -186,9 +179,7 @@ func TestCUDA(t *testing.T) {
 			a, b := newSlabs(), newSlabs()
 			host, dev := a.optimiser(t, h), b.optimiser(t, h)
 			m := b.mirrors(t, d, c.shadow)
-			if err := dev.UseCUDA(d, m); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, dev.UseCUDA(d, m))
 			defer func() {
 				if err := dev.Close(); err != nil {
 					t.Error(err)
@@ -198,9 +189,7 @@ func TestCUDA(t *testing.T) {
 			for step := range 20 {
 				a.draw(step)
 				b.draw(step)
-				if err := m.Grads.Store(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.Grads.Store())
 				want := host.GradNorm(0.5)
 				if norm := dev.GradNorm(0.5); !(math.Abs(norm-want) <= 1e-12*want) {
 					t.Fatalf("step %d: norm %v, want %v (%v)", step, norm, want, dev.Err())
@@ -217,20 +206,14 @@ func TestCUDA(t *testing.T) {
 					t.Fatal("an update on the device changed the host's parameters")
 				}
 				if step == 9 { // save and go on
-					if err := dev.Fetch(); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, dev.Fetch())
 					next := b.optimiser(t, h)
-					if err := errors.Join(dev.Close(), next.UseCUDA(d, m)); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, errors.Join(dev.Close(), next.UseCUDA(d, m)))
 					for i, x := range next.Tensors() {
 						copy(x.Data.([]float32), dev.Tensors()[i].Data.([]float32))
 					}
 					next.counters = dev.counters
-					if err := next.Store(); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, next.Store())
 					dev = next
 				}
 			}
@@ -254,16 +237,12 @@ func TestCUDANonFinite(t *testing.T) {
 		a, b := newSlabs(), newSlabs()
 		host, dev := a.optimiser(t, hyper), b.optimiser(t, hyper)
 		m := b.mirrors(t, d, false)
-		if err := dev.UseCUDA(d, m); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, dev.UseCUDA(d, m))
 		set := func(i int) {
 			a.draw(1)
 			b.draw(1)
 			a.grads[i], b.grads[i] = bad, bad
-			if err := m.Grads.Store(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.Grads.Store())
 		}
 		set(b.spans[3].Lo + 100) // frozen
 		want := host.GradNorm(1)
@@ -294,9 +273,7 @@ func TestCUDANormIsFixed(t *testing.T) {
 	s := newSlabs()
 	o := s.optimiser(t, hyper)
 	s.draw(1)
-	if err := o.UseCUDA(d, s.mirrors(t, d, false)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, o.UseCUDA(d, s.mirrors(t, d, false)))
 	defer o.Close()
 	first := o.GradNorm(1)
 	for range 3 {
@@ -314,26 +291,18 @@ func TestCUDAClose(t *testing.T) {
 	b.twins = nil
 	host, dev := a.optimiser(t, hyper), b.optimiser(t, hyper)
 	m := b.mirrors(t, d, true)
-	if err := errors.Join(dev.UseCUDA(d, m), dev.SetTwins(twins)); err != nil {
-		t.Fatal(err)
-	}
-	if err := dev.UseCUDA(d, m); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("on the device twice: got %v", err)
-	}
+	check.OK(t, errors.Join(dev.UseCUDA(d, m), dev.SetTwins(twins)))
+	check.Error(t, dev.UseCUDA(d, m), "already")
 	for step := range 2 {
 		a.draw(step)
 		b.draw(step)
-		if err := m.Grads.Store(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.Grads.Store())
 		norm := host.GradNorm(1)
 		host.StepTwins(1e-2, 1, norm, 0.9)
 		dev.StepTwins(1e-2, 1, norm, 0.9)
 		if step == 0 {
 			fetch(t, dev, m)
-			if err := dev.Close(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, dev.Close())
 		}
 	}
 	same(t, "parameters", b.params, a.params)
@@ -352,10 +321,7 @@ func TestCUDAErrors(t *testing.T) {
 	shifted := s.mirrors(t, d, false)
 	s.spans = s.spans[1:]
 	partial := s.mirrors(t, d, false)
-	rounded, err := d.Mirror(s.momentum, s.twinSpans, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rounded := check.Get(d.Mirror(s.momentum, s.twinSpans, true))(t)
 	defer rounded.Close()
 	before, _ := d.Allocated()
 	for _, c := range []struct {
@@ -372,9 +338,7 @@ func TestCUDAErrors(t *testing.T) {
 		{Mirrors{Params: good.Params, Grads: shifted.Grads, Twins: good.Twins}, "other spans at element 0"},
 		{Mirrors{Params: partial.Params, Grads: partial.Grads, Twins: good.Twins}, "no span of the mirror of the parameters has element 0"},
 	} {
-		if err := o.UseCUDA(d, c.m); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want an error with %q", err, c.want)
-		}
+		check.Error(t, o.UseCUDA(d, c.m), c.want)
 	}
 	if after, _ := d.Allocated(); after != before {
 		t.Errorf("errors leave %d bytes on the device", after-before)

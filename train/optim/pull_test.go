@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TestPull compares what moves a learned metric besides its gradient with the formulas in float64, in an update
@@ -29,14 +31,9 @@ func TestPull(t *testing.T) {
 			}
 			segs := []Segment{{Name: "before", Len: before, Decay: true},
 				{Name: "w", Offset: before, Len: 2 * side * side, Pull: p}, {Name: "after", Offset: n - after, Len: after}}
-			o, err := New(engine(t, 2), params, grads, segs, hyper)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(New(engine(t, 2), params, grads, segs, hyper))(t)
 			twin := make([]float32, n-10)
-			if err := o.SetTwins([]Twin{{Offset: 5, Values: twin}}); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, o.SetTwins([]Twin{{Offset: 5, Values: twin}}))
 			const lr = 0.02
 			zeros := 0
 			for step := 1; step <= 3; step++ {

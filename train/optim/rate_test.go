@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // naiveStep is an update of one element in float64, with the rate of its segment.
@@ -26,13 +28,8 @@ func TestRates(t *testing.T) {
 		for i := range segs {
 			segs[i].Rate, segs[i].Decay = rates[i], true // neighbours differ by the rate alone
 		}
-		o, err := New(engine(t, 2), params, grads, segs, hyper)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := o.SetTwins([]Twin{{Offset: 5, Values: make([]float32, n-50)}}); err != nil {
-			t.Fatal(err)
-		}
+		o := check.Get(New(engine(t, 2), params, grads, segs, hyper))(t)
+		check.OK(t, o.SetTwins([]Twin{{Offset: 5, Values: make([]float32, n-50)}}))
 		want, m, v := make([]float64, n), make([]float64, n), make([]float64, n)
 		for i, p := range params {
 			want[i] = float64(p)

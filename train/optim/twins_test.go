@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
@@ -34,14 +35,9 @@ func TestStepTwins(t *testing.T) {
 			c := hyper
 			c.ClipNorm = 0.5
 			e := engine(t, threads)
-			o, err := New(e, p, grads, segs, c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := check.Get(New(e, p, grads, segs, c))(t)
 			params[way], twins[way] = p, twinRuns(rand.New(rand.NewPCG(3, 4)), n)
-			if err := o.SetTwins(twins[way]); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, o.SetTwins(twins[way]))
 			for step := range 3 {
 				lr, mom := 1e-3*float64(step+1), 0.9+0.03*float64(step)
 				norm := o.GradNorm(0.25)
@@ -75,10 +71,7 @@ func TestStepTwins(t *testing.T) {
 
 func TestSetTwinsErrors(t *testing.T) {
 	params, grads, segs := randomSlabs(100)
-	o, err := New(engine(t, 1), params, grads, segs, hyper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := check.Get(New(engine(t, 1), params, grads, segs, hyper))(t)
 	for _, twins := range [][]Twin{
 		{{Offset: -1, Values: params[:2]}},
 		{{Offset: 99, Values: params[:2]}},
@@ -92,9 +85,7 @@ func TestSetTwinsErrors(t *testing.T) {
 	// Setting twins again replaces the ones before.
 	twin := Twin{Offset: 3, Values: make([]float32, 4)}
 	for range 2 {
-		if err := o.SetTwins([]Twin{twin}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, o.SetTwins([]Twin{twin}))
 	}
 	o.StepTwins(0, 1, 1, 0.75)
 	for i, v := range twin.Values {
@@ -114,18 +105,10 @@ func BenchmarkStep(b *testing.B) {
 	const n = 12 << 20
 	params, grads, segs := randomSlabs(n)
 	twin := Twin{Values: make([]float32, n)}
-	e, err := kernel.New(kernel.Options{Backend: "builtin"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := check.Get(kernel.New(kernel.Options{Backend: "builtin"}))(b)
 	defer e.Close()
-	o, err := New(e, params, grads, segs, hyper)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := o.SetTwins([]Twin{twin}); err != nil {
-		b.Fatal(err)
-	}
+	o := check.Get(New(e, params, grads, segs, hyper))(b)
+	check.OK(b, o.SetTwins([]Twin{twin}))
 	ema := func(_, lo, hi int) { vector.EMA(twin.Values[lo:hi], params[lo:hi], 0.005) }
 	best := map[string]time.Duration{}
 	for b.Loop() {

@@ -15,16 +15,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -102,9 +101,7 @@ func TestMetricsResume(t *testing.T) {
 func TestReadMetricsErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), MetricsFile)
 	must(t, os.WriteFile(path, []byte("{\"step\":1}\nnonsense\n{\"step\":2}\n"), 0o666))
-	if _, err := ReadMetrics(path); err == nil || !strings.Contains(err.Error(), "metrics.jsonl:2:") {
-		t.Errorf("got %v, want an error at line 2", err)
-	}
+	check.Fails(ReadMetrics(path))(t, "metrics.jsonl:2:")
 	must(t, os.WriteFile(path, []byte("{\"step\":1}\n{\"ste"), 0o666))
 	if rows, err := ReadMetrics(path); err != nil || len(rows) != 1 {
 		t.Errorf("cut line: got %v, %v", rows, err)
@@ -262,9 +259,7 @@ func TestPrepare(t *testing.T) {
 		t.Errorf("left %v, %v", entries, err)
 	}
 	blocked := filepath.Join(dir, ConfigFile, "x")
-	if err := Prepare(blocked, nil, env); err == nil || !strings.Contains(err.Error(), "--out") {
-		t.Errorf("a file in the way: %v", err)
-	}
+	check.Error(t, Prepare(blocked, nil, env), "--out")
 	for _, name := range []string{ConfigFile, EnvironmentFile} { // what cannot be written is told with a cure
 		dir := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o777))

@@ -5,15 +5,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 func newLR(t *testing.T, peak float64, c Settings, s Span) LR {
 	t.Helper()
-	lr, err := NewLR(peak, c, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return lr
+	return check.Get(NewLR(peak, c, s))(t)
 }
 
 // near compares to the five digits that the vectors are printed with.

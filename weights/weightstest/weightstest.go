@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
@@ -32,9 +33,7 @@ func Vocabulary(t testing.TB, dir string) {
 	t.Helper()
 	const words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nred\nblue\ngreen\nsquare\ncircle\nabove\nleft\nof\nthe\nand\n##s\n##e\n" +
 		"large\nsmall\nyellow\ntriangle\nbelow\nright\n"
-	if err := os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte(words), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(dir, "vocab.txt"), []byte(words), 0o666))
 }
 
 // Folder is the folder of a stored model, for a test in any package of this module.
@@ -78,16 +77,10 @@ func Flags(t testing.TB, err error) (sets []string) {
 func Without(t testing.TB, folder string, drop func(name string) bool, bad string) {
 	t.Helper()
 	path := filepath.Join(folder, "model.safetensors")
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Open(path))(t)
 	var list []safetensors.Tensor
 	for _, x := range f.Tensors() {
-		v, err := f.Float32(x.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Get(f.Float32(x.Name))(t)
 		if x.Name == bad {
 			v[0] = float32(math.NaN())
 		}
@@ -96,11 +89,6 @@ func Without(t testing.TB, folder string, drop func(name string) bool, bad strin
 		}
 	}
 	f.Close()
-	to, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(safetensors.Write(to, list, nil), to.Close()); err != nil {
-		t.Fatal(err)
-	}
+	to := check.Get(os.Create(path))(t)
+	check.OK(t, errors.Join(safetensors.Write(to, list, nil), to.Close()))
 }

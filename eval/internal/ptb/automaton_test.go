@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var jar = flag.String("jar", "", "Stanford's tokenizer, the absolute path of stanford-corenlp-3.4.1.jar, which the Python package pycocoevalcap has")
@@ -19,10 +21,7 @@ func TestAutomaton(t *testing.T) {
 	if *jar == "" {
 		t.Skip("no program to compare with: give it by -jar")
 	}
-	theirs, err := readTables(*jar)
-	if err != nil {
-		t.Fatal(err)
-	}
+	theirs := check.Get(readTables(*jar))(t)
 	l := newLexer()
 	actions := map[int]int{} // of ours: theirs
 	const traditional = 2    // the state in which it starts with the options of pycocoevalcap

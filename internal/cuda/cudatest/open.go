@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/dynlib"
 )
@@ -76,9 +77,7 @@ func Use(t testing.TB) {
 	t.Helper()
 	if !dynlib.Static {
 		if d, err := cuda.Open(cuda.Options{}); err == nil {
-			if err := d.Close(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, d.Close())
 			return
 		}
 	}

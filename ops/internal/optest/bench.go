@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
@@ -13,14 +14,10 @@ import (
 func Benchmark(b *testing.B, e *kernel.Engine, c Case) {
 	b.Helper()
 	m, _ := c.Compile(b, e)
-	if err := m.RunAll(); err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, m.RunAll())
 	m.ResetProfile()
 	for b.Loop() {
-		if err := m.RunAll(); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, m.RunAll())
 	}
 	report(b, m.Profile())
 }

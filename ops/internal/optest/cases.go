@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -56,20 +57,12 @@ func (c Case) compileOn(t testing.TB, e *kernel.Engine, d exec.Device) (*exec.Ma
 		for _, i := range c.WRT {
 			wrt = append(wrt, ns[i])
 		}
-		grads, err := gorgonia.Grad(cost, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		grads := check.Get(gorgonia.Grad(cost, wrt...))(t)
 		outputs = append(outputs, grads...)
 	}
-	m, err := exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: e, Device: d, Outputs: outputs}))(t)
 	for i, in := range inputs {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], in.Data))
 	}
 	return m, outputs
 }
@@ -88,9 +81,7 @@ func allocations(t *testing.T, cases []Case) {
 	for _, c := range cases {
 		m, _ := c.Compile(t, Engine)
 		n := allocs.PerRun(20, func() {
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 		})
 		if n != 0 {
 			t.Errorf("%s: a run with its gradient allocates %v times", c.Name, n)
@@ -103,24 +94,16 @@ func threadCount(t *testing.T, cases []Case) {
 	t.Helper()
 	engines := map[int]*kernel.Engine{}
 	for _, n := range []int{1, 2, 5} {
-		e, err := kernel.New(kernel.Options{Threads: n})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := check.Get(kernel.New(kernel.Options{Threads: n}))(t)
 		defer e.Close()
 		engines[n] = e
 	}
 	values := func(c Case, threads int) string {
 		m, outputs := c.Compile(t, engines[threads])
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		var s []string
 		for _, n := range outputs {
-			a, err := m.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := check.Get(m.Value(n))(t)
 			s = append(s, fmt.Sprint(a.F32, a.I32))
 		}
 		return fmt.Sprint(s)
@@ -148,14 +131,9 @@ func overwrites(t *testing.T, cases []Case) {
 		m, outputs := c.Compile(t, Engine)
 		var want [][]float32
 		for run := range 2 {
-			if err := m.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, m.RunAll())
 			for i, n := range outputs {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				got := slices.Clone(a.F32)
 				for _, v := range a.I32 {
 					got = append(got, float32(v))
@@ -167,10 +145,7 @@ func overwrites(t *testing.T, cases []Case) {
 				}
 			}
 			for _, n := range outputs {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				vector.Fill(a.F32, nan)
 				for j := range a.I32 {
 					a.I32[j] = -1 << 31

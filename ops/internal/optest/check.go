@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -67,14 +68,9 @@ func Nodes(inputs []Input) (*gorgonia.ExprGraph, gorgonia.Nodes) {
 func Machine(t testing.TB, g *gorgonia.ExprGraph, ns gorgonia.Nodes, inputs []Input,
 	outputs ...*gorgonia.Node) *exec.Machine {
 	t.Helper()
-	m, err := exec.Compile(g, exec.Config{Engine: Engine, Outputs: outputs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(exec.Compile(g, exec.Config{Engine: Engine, Outputs: outputs}))(t)
 	for i, in := range inputs {
-		if err := m.SetInput(ns[i], in.Data); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.SetInput(ns[i], in.Data))
 	}
 	return m
 }
@@ -85,13 +81,8 @@ func Eval(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, inputs ...
 	g, ns := Nodes(inputs)
 	out := build(ns)
 	m := Machine(t, g, ns, inputs, out)
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
-	a, err := m.Value(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
+	a := check.Get(m.Value(out))(t)
 	return exec.Array{Shape: a.Shape, F32: append([]float32(nil), a.F32...), I32: append([]int32(nil), a.I32...)}
 }
 
@@ -118,19 +109,11 @@ func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt [
 	for _, i := range wrt {
 		params = append(params, ns[i])
 	}
-	gs, err := gorgonia.Grad(cost, params...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gs := check.Get(gorgonia.Grad(cost, params...))(t)
 	m := Machine(t, g, ns, inputs, append(gorgonia.Nodes{cost}, gs...)...)
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	for _, n := range gs {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		grads = append(grads, append([]float32(nil), a.F32...))
 	}
 	g2, ns2 := Nodes(inputs)
@@ -141,13 +124,8 @@ func Gradients(t testing.TB, build func(ns gorgonia.Nodes) *gorgonia.Node, wrt [
 	}
 	m2 := Machine(t, g2, ns2, inputs, cost2)
 	loss = func() float64 {
-		if err := m2.RunAll(); err != nil {
-			t.Fatal(err)
-		}
-		a, err := m2.Value(cost2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m2.RunAll())
+		a := check.Get(m2.Value(cost2))(t)
 		if len(a.Shape) == 0 {
 			return float64(a.F32[0])
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -46,9 +47,7 @@ func CheckCUDA(t *testing.T, cases []Case, onHost ...string) {
 
 func (c Case) checkCUDA(t *testing.T, e *kernel.Engine, d *cuda.Device, precision string, onHost []string) {
 	host, outputs := c.compileOn(t, e, nil)
-	if err := host.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, host.RunAll())
 	m, others := c.compileOn(t, e, d)
 	defer m.Close()
 	for kind := range m.OnHost() {
@@ -62,18 +61,10 @@ func (c Case) checkCUDA(t *testing.T, e *kernel.Engine, d *cuda.Device, precisio
 	}
 	first := make([]exec.Array, len(outputs))
 	for run := range 3 {
-		if err := m.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, m.RunAll())
 		for i, n := range outputs {
-			want, err := host.Value(n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := m.Value(others[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := check.Get(host.Value(n))(t)
+			got := check.Get(m.Value(others[i]))(t)
 			switch what := fmt.Sprintf("output %d", i); {
 			case run == 0:
 				c.closeTo(t, what, got, want, tolerance, c.Jumps && i > 0)

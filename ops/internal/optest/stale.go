@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gorgonia.org/gorgonia"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // StaleCase is an op that is run on one set of integers and then on another.
@@ -29,27 +31,17 @@ func CheckStale(t *testing.T, cases []StaleCase) {
 			if len(out.Shape()) > 0 {
 				cost = Dot(out, out)
 			}
-			grads, err := gorgonia.Grad(cost, ns[:c.WRT]...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := check.Get(gorgonia.Grad(cost, ns[:c.WRT]...))(t)
 			outputs := append(gorgonia.Nodes{out}, grads...)
 			m := Machine(t, g, ns, inputs, outputs...)
 			for _, set := range sets {
 				for i, in := range set {
-					if err := m.SetInput(ns[len(c.Fixed)+i], in.Data); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, m.SetInput(ns[len(c.Fixed)+i], in.Data))
 				}
-				if err := m.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, m.RunAll())
 			}
 			for _, n := range outputs {
-				a, err := m.Value(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := check.Get(m.Value(n))(t)
 				all = append(all, a.F32...)
 			}
 			return all

@@ -7,6 +7,8 @@ import (
 
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 // TorchCase holds the named arrays of one case of a file under testdata that a script
@@ -19,14 +21,9 @@ type TorchCase map[string]struct {
 // TorchCases reads a file of cases of the package under test.
 func TorchCases(t *testing.T, file string) map[string]TorchCase {
 	t.Helper()
-	b, err := os.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile("testdata/" + file))(t)
 	var cases map[string]TorchCase
-	if err := json.Unmarshal(b, &cases); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal(b, &cases))
 	return cases
 }
 
@@ -94,19 +91,11 @@ func (c TorchCase) Check(t *testing.T, tol float64, build func(get func(name str
 		names = append(names, name)
 		wrt = append(wrt, get(name))
 	}
-	grads, err := gorgonia.Grad(cost, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := check.Get(gorgonia.Grad(cost, wrt...))(t)
 	m := Machine(t, g, ns, inputs, append(gorgonia.Nodes{out, cost}, grads...)...)
-	if err := m.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, m.RunAll())
 	value := func(n *gorgonia.Node) []float32 {
-		a, err := m.Value(n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := check.Get(m.Value(n))(t)
 		if !a.Shape.Eq(n.Shape()) {
 			t.Errorf("shape %v, want %v", a.Shape, n.Shape())
 		}

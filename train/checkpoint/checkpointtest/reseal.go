@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 var (
@@ -21,10 +23,7 @@ func Reseal(t testing.TB, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "state.json")
 	text := read(t, path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		b := read(t, filepath.Join(dir, e.Name()))
 		entry := regexp.MustCompile(`"` + regexp.QuoteMeta(e.Name()) +
@@ -38,16 +37,11 @@ func Reseal(t testing.TB, dir string) {
 		copy(text[at[0]:at[1]], `"checksum": "00000000"`)
 		copy(text[at[0]:at[1]], fmt.Sprintf(`"checksum": "%08x"`, crc32.Checksum(text, castagnoli)))
 	}
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, text, 0o666))
 }
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(os.ReadFile(path))(t)
 	return b
 }

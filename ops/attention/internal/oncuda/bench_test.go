@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -130,10 +131,7 @@ func (s benchCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 	}
 	buffer := func(t exec.Type, fill func(i int) float32, shape ...int) exec.Operand {
 		spec := exec.Spec{Shape: tensor.Shape(shape), Type: t}
-		mem, err := d.Alloc(spec.Words())
-		if err != nil {
-			b.Fatal(err)
-		}
+		mem := check.Get(d.Alloc(spec.Words()))(b)
 		b.Cleanup(func() { _ = mem.Free() })
 		o := exec.Operand{Spec: spec, Buffer: mem.Buffer(0, spec)}
 		x := o.Buffer.Host()
@@ -146,9 +144,7 @@ func (s benchCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 		for i := range x.I32 {
 			x.I32[i] = int32(fill(i))
 		}
-		if err := o.Buffer.Store(); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, o.Buffer.Store())
 		return o
 	}
 	kind := exec.Float32
@@ -203,19 +199,12 @@ func (s benchCase) bench(b *testing.B, d *cuda.Device, half bool, only string) {
 		if only != "" && only != x.name {
 			continue
 		}
-		step, err := x.steps[cuda.Name].Prepare(x.call)
-		if err != nil {
-			b.Fatal(err)
-		}
+		step := check.Get(x.steps[cuda.Name].Prepare(x.call))(b)
 		run := func(times int) {
 			for range times {
-				if err := step(); err != nil {
-					b.Fatal(err)
-				}
+				check.OK(b, step())
 			}
-			if err := d.Sync(); err != nil {
-				b.Fatal(err)
-			}
+			check.OK(b, d.Sync())
 		}
 		run(2)
 		b.Run(x.name, func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -15,10 +16,7 @@ import (
 func deviceOperand(t testing.TB, d *cuda.Device, kind exec.Type, shape ...int) exec.Operand {
 	t.Helper()
 	spec := exec.Spec{Shape: tensor.Shape(shape), Type: kind}
-	mem, err := d.Alloc(spec.Words())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem := check.Get(d.Alloc(spec.Words()))(t)
 	t.Cleanup(func() { _ = mem.Free() })
 	return exec.Operand{Spec: spec, Buffer: mem.Buffer(0, spec)}
 }
@@ -47,9 +45,7 @@ func TestCUDAActivationsOfHalves(t *testing.T) {
 		x.Buffer.Host().BF16[i], dy.Buffer.Host().BF16[i] = uint16(i), 0x3f80
 	}
 	for _, o := range []exec.Operand{x, dy} {
-		if err := o.Buffer.Store(); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, o.Buffer.Store())
 	}
 	for _, c := range []struct {
 		by       vector.Activation
@@ -71,12 +67,8 @@ func TestCUDAActivationsOfHalves(t *testing.T) {
 			if k == 1 {
 				kernel, args, macros = "activate_gradient", []any{y, x, dy, int64(n)}, append(macros, cuda.Type("DY", dy))
 			}
-			if err := d.Kernel(activationSource, kernel, macros...).Launch(activationGrid(n), args...); err != nil {
-				t.Fatal(err)
-			}
-			if err := y.Buffer.Fetch(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, d.Kernel(activationSource, kernel, macros...).Launch(activationGrid(n), args...))
+			check.OK(t, y.Buffer.Fetch())
 			worst, at, farthest := 0.0, 0.0, 0.0
 			for i := range n {
 				v, got := half(uint16(i)), float64(y.Buffer.Host().F32[i])

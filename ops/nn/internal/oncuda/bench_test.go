@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -55,10 +56,7 @@ func BenchmarkCUDA(b *testing.B) {
 
 // filledRegion returns memory whose values are normally distributed, as float32 and as bfloat16.
 func filledRegion(b *testing.B, d *cuda.Device, words int) exec.Memory {
-	mem, err := d.Alloc(words)
-	if err != nil {
-		b.Fatal(err)
-	}
+	mem := check.Get(d.Alloc(words))(b)
 	b.Cleanup(func() { _ = mem.Free() })
 	part := func(from, n int) exec.Operand {
 		spec := exec.Spec{Shape: tensor.Shape{n}}
@@ -70,14 +68,10 @@ func filledRegion(b *testing.B, d *cuda.Device, words int) exec.Memory {
 		high, low := math.Float32bits(float32(r.NormFloat64())), math.Float32bits(float32(r.NormFloat64()))
 		first.Buffer.Host().F32[i] = math.Float32frombits(high&0xffff0000 | low>>16)
 	}
-	if err := first.Buffer.Store(); err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, first.Buffer.Store())
 	for n := min(words, 1<<20); n < words; n *= 2 {
 		m := min(n, words-n)
-		if err := cuda.Copy(part(n, m), part(0, m)); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, cuda.Copy(part(n, m), part(0, m)))
 	}
 	return mem
 }
@@ -93,10 +87,7 @@ func (s *deviceBench) vector(n int) exec.Operand { return s.at(len(s.regions)-1,
 // add prepares a step.
 func (s *deviceBench) add(name string, bytes int, steps cuda.Steps, c *exec.DeviceCall) {
 	c.BF16 = true
-	step, err := steps[cuda.Name].Prepare(c)
-	if err != nil {
-		s.b.Fatal(err)
-	}
+	step := check.Get(steps[cuda.Name].Prepare(c))(s.b)
 	s.runs = append(s.runs, deviceRun{name, bytes, step})
 }
 
@@ -105,30 +96,21 @@ func (x deviceRun) bench(b *testing.B, d *cuda.Device) {
 	if x.bytes > 0 && x.bytes < 64<<20 {
 		times = 200
 	}
-	if err := x.step(); err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, x.step())
 	runtime.LockOSThread() // recording is a matter of one thread
 	defer runtime.UnlockOSThread()
-	r, err := d.Record(func() error {
+	r := check.Get(d.Record(func() error {
 		for range times {
 			if err := x.step(); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
 	defer r.Close()
 	run := func() {
-		if err := r.Launch(); err != nil {
-			b.Fatal(err)
-		}
-		if err := d.Sync(); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, r.Launch())
+		check.OK(b, d.Sync())
 	}
 	run()
 	for b.Loop() {
