@@ -132,7 +132,8 @@ func (g golden) batch(m *Trainer) Batch {
 	}
 	for name, to := range map[string]*[]int32{
 		"tokens": &b.Tokens, "lengths": &b.Lengths, "ids": &b.IDs, "labels": &b.Labels, "masked": &b.Masked,
-		"tokens2": &b.Positives, "lengths2": &b.PositiveLengths, "tokens3": &b.Negatives, "lengths3": &b.NegativeLengths,
+		"tokens2": &b.Positives, "lengths2": &b.PositiveLengths,
+		"tokens3": &b.Negatives, "lengths3": &b.NegativeLengths,
 		"image_near": &b.ImageNeighbours, "text_near": &b.TextNeighbours,
 	} {
 		if g.has("input/" + name) {
@@ -153,7 +154,8 @@ func (g golden) batch(m *Trainer) Batch {
 }
 
 // goldenInputs turns names of columns into those of goldens.
-var goldenInputs = strings.NewReplacer("images/2", "views", "tokens/2", "tokens2", "lengths/2", "lengths2", "regions/lengths", "region_lengths")
+var goldenInputs = strings.NewReplacer("images/2", "views", "tokens/2", "tokens2", "lengths/2", "lengths2",
+	"regions/lengths", "region_lengths")
 
 // fill sets the columns of a batch that the golden has.
 func (g golden) fill(b *batch.Batch) *batch.Batch {

@@ -67,8 +67,10 @@ func TestGoldenHeads(t *testing.T) {
 			if n, want := len(h.params.List()), map[string]int{"pair": 9, "id": 9, "deep": 29}[mode]; n != want {
 				t.Errorf("%d parameters, want %d", n, want)
 			}
-			g.near("image features", check.Get(h.EncodeFeatures(h.Image(), f.ImageFeatures, 5))(t), "expect/image", 1e-5)
-			g.near("text features", check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures, 5))(t), "expect/text", 1e-5)
+			image := check.Get(h.EncodeFeatures(h.Image(), f.ImageFeatures, 5))(t)
+			g.near("image features", image, "expect/image", 1e-5)
+			text := check.Get(h.EncodeFeatures(h.Text(), f.TextFeatures, 5))(t)
+			g.near("text features", text, "expect/text", 1e-5)
 		})
 	}
 }

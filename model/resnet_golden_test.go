@@ -43,7 +43,9 @@ func TestGoldenResNet(t *testing.T) {
 			}
 			m := config.Model{Image: encoders.ImageOptions{Size: network.size, ResNet: network.resNet}}
 			change(&m.Image.ResNet)
-			t.Run(name+"/"+variant, func(t *testing.T) { goldenResNet(t, e, g, encoders.ResNetTower{ResNet: m.Image.Network()}, variant) })
+			t.Run(name+"/"+variant, func(t *testing.T) {
+				goldenResNet(t, e, g, encoders.ResNetTower{ResNet: m.Image.Network()}, variant)
+			})
 		}
 	}
 }

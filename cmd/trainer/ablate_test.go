@@ -317,7 +317,8 @@ func TestShippedMatrices(t *testing.T) {
 	for _, f := range files {
 		t.Run(f, func(t *testing.T) {
 			t.Parallel()
-			o := ablate.Options{Out: t.TempDir(), Set: stored, Seeds: []int64{1}, Log: io.Discard} // keys are those of any seed
+			// Keys and metrics are those of any seed.
+			o := ablate.Options{Out: t.TempDir(), Set: stored, Seeds: []int64{1}, Log: io.Discard}
 			check.Get(ablate.Open(filepath.Join("../../configs/ablation", f), o))(t)
 		})
 	}

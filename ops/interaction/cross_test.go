@@ -188,30 +188,7 @@ func TestCrossBlocks(t *testing.T) {
 		}
 		in := p.inputs()
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, in...).F32, p.naive(), 2e-5)
-		grads, _ := optest.Gradients(t, p.build, floats(in), in...)
-		sums := make([][]float64, len(grads))
-		for k := range sums {
-			sums[k] = make([]float64, len(grads[k]))
-		}
-		g := optest.F32s(rand.New(rand.NewPCG(7, 7)), "", p.n, p.m).Data.([]float32) // those of optest.Gradients
-		for i := range p.n {
-			for j := range p.m {
-				one, slope := p.pair(i, j), float64(g[i*p.m+j])/float64(optest.F32s(rand.New(rand.NewPCG(7, 7)), "", 1, 1).Data.([]float32)[0])
-				part, _ := optest.Gradients(t, one.build, floats(one.inputs()), one.inputs()...)
-				for k, at := range floats(in) {
-					from := i * len(part[k])
-					if in[at].Name == "texts" {
-						from = j * len(part[k])
-					}
-					for c, v := range part[k] {
-						sums[k][from+c] += slope * float64(v)
-					}
-				}
-			}
-		}
-		for k, at := range floats(in) {
-			optest.Near(t, fmt.Sprint(kind, ": ", in[at].Name), grads[k], narrow(sums[k]), 5e-5)
-		}
+		checkPairs(t, fmt.Sprint(kind), p, floats(in), p.n, p.m, p.pair, ofSide, 5e-5)
 	}
 }
 

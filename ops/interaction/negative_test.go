@@ -158,30 +158,10 @@ func TestNegative(t *testing.T) {
 			_, m := p.nodes(ns)
 			return m
 		}, in...).F32, narrow(moments), 1e-6)
-		grads, _ := optest.Gradients(t, p.build, p.rowsOf(in), in...)
-		g := outputWeights(p.n, p.m)
-		for k, at := range p.rowsOf(in) {
-			x := in[at].Floats()
-			want, largest := make([]float64, len(x)), 1e-2 // of one query all but cancels
-			for i, old := range x {
-				at := func(v float32) (sum float64) {
-					x[i] = v
-					scores, _ := p.naive()
-					for k, score := range scores {
-						sum += score * float64(g[k])
-					}
-					return sum
-				}
-				up, down := old+1./65536, old-1./65536
-				want[i] = (at(up) - at(down)) / (float64(up) - float64(down))
-				largest, x[i] = max(largest, math.Abs(want[i])), old
-			}
-			for i, v := range want {
-				if !(math.Abs(float64(grads[k][i])-v) <= 1e-3*largest) {
-					t.Errorf("gradient of %s[%d]: got %v, finite differences %v", in[at].Name, i, grads[k][i], v)
-				}
-			}
-		}
+		checkDefined(t, p, p.rowsOf(in), outputWeights(p.n, p.m), func() []float64 {
+			scores, _ := p.naive()
+			return scores
+		})
 		if t.Failed() {
 			t.Fatalf("%s: %+v", name, p)
 		}
@@ -197,31 +177,12 @@ func TestNegativeBlocks(t *testing.T) {
 		in := p.inputs()
 		scores, _ := p.naive()
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, in...).F32, narrow(scores), 2e-5)
-		grads, _ := optest.Gradients(t, p.build, p.rowsOf(in), in...)
-		sums := make([][]float64, len(grads))
-		for k := range sums {
-			sums[k] = make([]float64, len(grads[k]))
+		pair := func(i, j int) negativeProblem {
+			one := p
+			one.crossProblem = p.pair(i, j)
+			return one
 		}
-		g := outputWeights(p.n, p.m)
-		for i := range p.n {
-			for j := range p.m {
-				one, slope := p, float64(g[i*p.m+j])/float64(g[0])
-				one.crossProblem = p.pair(i, j)
-				part, _ := optest.Gradients(t, one.build, one.rowsOf(one.inputs()), one.inputs()...)
-				for k, at := range p.rowsOf(in) {
-					from := i * len(part[k])
-					if in[at].Name == "texts" {
-						from = j * len(part[k])
-					}
-					for c, v := range part[k] {
-						sums[k][from+c] += slope * float64(v)
-					}
-				}
-			}
-		}
-		for k, at := range p.rowsOf(in) {
-			optest.Near(t, fmt.Sprint(kind, ": ", in[at].Name), grads[k], narrow(sums[k]), 5e-5)
-		}
+		checkPairs(t, fmt.Sprint(kind), p, p.rowsOf(in), p.n, p.m, pair, ofSide, 5e-5)
 	}
 }
 

@@ -172,38 +172,11 @@ func TestRecurrent(t *testing.T) {
 		in := p.inputs()
 		name := fmt.Sprintf("problem %d", kind)
 		optest.Near(t, name, optest.Eval(t, p.build, in...).F32, narrow(p.naive()), 1e-5)
-		grads, _ := optest.Gradients(t, p.build, floats(in), in...)
-		g := outputWeights(p.n, p.m)
-		for k, at := range floats(in) {
-			x := in[at].Floats()
-			want, largest := make([]float64, len(x)), 1e-2 // of one query all but cancels
-			for i, old := range x {
-				at := func(v float32) (sum float64) {
-					x[i] = v
-					for k, score := range p.naive() {
-						sum += score * float64(g[k])
-					}
-					return sum
-				}
-				up, down := old+1./65536, old-1./65536
-				want[i] = (at(up) - at(down)) / (float64(up) - float64(down))
-				largest, x[i] = max(largest, math.Abs(want[i])), old
-			}
-			for i, v := range want {
-				if !(math.Abs(float64(grads[k][i])-v) <= 1e-3*largest) {
-					t.Errorf("gradient of %s[%d]: got %v, finite differences %v", in[at].Name, i, grads[k][i], v)
-				}
-			}
-		}
+		checkDefined(t, p, floats(in), outputWeights(p.n, p.m), p.naive)
 		if t.Failed() {
 			t.Fatalf("%s: %+v", name, p)
 		}
 	}
-}
-
-// outputWeights are those of the scores in optest.Gradients.
-func outputWeights(n, m int) []float32 {
-	return optest.F32s(rand.New(rand.NewPCG(7, 7)), "", n, m).Floats()
 }
 
 // TestRecurrentBlocks: scores of more than one block of either side are those of the definition,
@@ -218,33 +191,15 @@ func TestRecurrentBlocks(t *testing.T) {
 		p := randomRecurrent(r, kind, n, m, 30, 40, 4)
 		in := p.inputs()
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, in...).F32, narrow(p.naive()), 2e-5)
-		grads, _ := optest.Gradients(t, p.build, floats(in), in...)
-		sums := make([][]float64, len(grads))
-		for k := range sums {
-			sums[k] = make([]float64, len(grads[k]))
-		}
-		g := outputWeights(p.n, p.m)
-		for i := range p.n {
-			for j := range p.m {
-				one, slope := p.pair(i, j), float64(g[i*p.m+j])/float64(g[0])
-				part, _ := optest.Gradients(t, one.build, floats(one.inputs()), one.inputs()...)
-				for k, at := range floats(in) {
-					from := 0
-					switch name := in[at].Name; {
-					case name == "texts", p.how.ImageQueries && (name == "attention" || name == "similarity"):
-						from = j * len(part[k])
-					case name != "weight" && name != "bias":
-						from = i * len(part[k])
-					}
-					for c, v := range part[k] {
-						sums[k][from+c] += slope * float64(v)
-					}
-				}
+		checkPairs(t, fmt.Sprint(kind), p, floats(in), p.n, p.m, p.pair, func(input string, i, j int) int {
+			switch {
+			case input == "weight" || input == "bias":
+				return 0
+			case p.how.ImageQueries && (input == "attention" || input == "similarity"):
+				return j
 			}
-		}
-		for k, at := range floats(in) {
-			optest.Near(t, fmt.Sprint(kind, ": ", in[at].Name), grads[k], narrow(sums[k]), 5e-5)
-		}
+			return ofSide(input, i, j)
+		}, 5e-5)
 	}
 }
 

@@ -132,31 +132,12 @@ func TestWordPatchBlocks(t *testing.T) {
 	} {
 		in := p.inputs()
 		optest.Near(t, name, optest.Eval(t, p.build, in...).F32, p.naive(), 2e-5)
-		grads, _ := optest.Gradients(t, p.build, floats(in), in...)
-		sums := make([][]float64, len(grads))
-		for k := range sums {
-			sums[k] = make([]float64, len(grads[k]))
+		pair := func(i, j int) wordPatchProblem {
+			one := p
+			one.problem = crossProblem{problem: p.problem}.pair(i, j).problem
+			return one
 		}
-		g := optest.F32s(rand.New(rand.NewPCG(7, 7)), "", p.n, p.m).Floats() // those of optest.Gradients
-		for i := range p.n {
-			for j := range p.m {
-				one := p
-				one.problem = crossProblem{problem: p.problem}.pair(i, j).problem
-				part, _ := optest.Gradients(t, one.build, floats(one.inputs()), one.inputs()...)
-				for k, at := range floats(in) {
-					from := i * len(part[k])
-					if in[at].Name == "texts" {
-						from = j * len(part[k])
-					}
-					for c, v := range part[k] {
-						sums[k][from+c] += float64(g[i*p.m+j]) / float64(g[0]) * float64(v)
-					}
-				}
-			}
-		}
-		for k, at := range floats(in) {
-			optest.Near(t, name+": "+in[at].Name, grads[k], narrow(sums[k]), 5e-5)
-		}
+		checkPairs(t, name, p, floats(in), p.n, p.m, pair, ofSide, 5e-5)
 	}
 }
 
