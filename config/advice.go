@@ -9,7 +9,8 @@ import (
 )
 
 // Advice returns what is legal but probably not wanted, one sentence each.
-func (c Config) Advice() []string {
+func (c *Config) Advice() []string {
+	c = c.settled()
 	if c.Has(section.Fitted) {
 		return c.notRead()
 	}

@@ -20,7 +20,7 @@ func TestTags(t *testing.T) {
 	const path = "testdata/tags.txt"
 	var got []string
 	var c Config
-	for _, f := range leaves(&c) {
+	for _, f := range c.leaves() {
 		for _, name := range []string{"fixed", "change"} {
 			if v := f.tag.Get(name); v != "" {
 				got = append(got, fmt.Sprintf("%s %s %s", f.path, name, v))

@@ -12,7 +12,8 @@ import (
 )
 
 func TestDefaultIsValid(t *testing.T) {
-	if err := Default().Validate(); err != nil {
+	c := Default()
+	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -671,7 +672,7 @@ func TestValidateAcceptsSwitchedOffParts(t *testing.T) {
 func TestNoNumberIsUnchecked(t *testing.T) {
 	for _, p := range Paths() {
 		c := Default()
-		v := schema(&c)[p]
+		v := c.value(p)
 		switch {
 		case v.CanInt():
 			v.SetInt(-1)
@@ -736,8 +737,8 @@ func TestIdentities(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
+	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.Has(section.SecondView) || c.BatchIdentities() != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.Has(section.SecondView), c.BatchIdentities())
 	}
 }
 
@@ -760,7 +761,7 @@ func TestSentencesBesideOtherLosses(t *testing.T) {
 		"objective.geometric.weight", "objective.structure.weight", "objective.captioning.weight",
 	} {
 		c := mixed()
-		schema(&c)[key].SetFloat(1)
+		c.value(key).SetFloat(1)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.sentences.batches: must be 0 with losses on images besides objective.mcse") {
 			t.Errorf("%s: got %v", key, err)
 		}
@@ -781,7 +782,7 @@ func TestTokenLosses(t *testing.T) {
 			{func(c *Config) { c.Data.CacheFeatures, c.Model.Image.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
 		} {
 			c := Default()
-			schema(&c)[key].SetFloat(1)
+			c.value(key).SetFloat(1)
 			if err := c.Validate(); err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
@@ -793,7 +794,7 @@ func TestTokenLosses(t *testing.T) {
 		c := Default()
 		c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
 		c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha, c.Data.Views = false, 0, 0, 1
-		schema(&c)[key].SetFloat(1)
+		c.value(key).SetFloat(1)
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s alone: %v", key, err)
 		}

@@ -81,7 +81,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
-	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
+	if cfg.Data.Views > 1 && !d.views && (cfg.Has(section.SecondView) || len(o.Losses) > 0) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space

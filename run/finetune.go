@@ -52,7 +52,7 @@ func classificationSettings(base config.Config) (sets []string) {
 // scenes, in whose place are the scenes.
 func withoutTask(task string, base config.Config) (sets []string) {
 	paired := task == retrieval.Name || task == grounding.Name
-	if loss := base.Objective.TaskLoss(); paired && loss != "" && loss != "objective."+task {
+	if loss := base.TaskLoss(); paired && loss != "" && loss != "objective."+task {
 		for _, d := range base.NotDefault() {
 			if strings.HasPrefix(d.Path, loss+".") {
 				sets = append(sets, config.Reset(d.Path))

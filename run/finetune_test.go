@@ -102,13 +102,13 @@ func TestFinetuneOfATask(t *testing.T) {
 				continue
 			}
 			trains := cfg.Task()
-			if trains == "" && cfg.Objective.TaskLoss() == "objective.assignment" {
+			if trains == "" && cfg.TaskLoss() == "objective.assignment" {
 				trains = "assignment"
 			} else if trains == "" {
 				trains = retrieval.Name
 			}
 			of := func(u config.Unread) bool {
-				return u.Path == "data.examples.source" || strings.HasPrefix(u.Path, base.Objective.TaskLoss()+".")
+				return u.Path == "data.examples.source" || strings.HasPrefix(u.Path, base.TaskLoss()+".")
 			}
 			if trains != task || !cfg.Data.Drawn() || slices.ContainsFunc(cfg.Unread(), of) {
 				t.Errorf("%s after %s trains %s on %s of %s: %v", task, from, trains, cfg.Data.Kind, cfg.Data.Examples.Source, cfg.Unread())
