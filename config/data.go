@@ -58,9 +58,6 @@ func (c *Config) SmallCrops() int {
 	return c.Data.Crops.Count
 }
 
-// BatchIdentities returns the number of identities of a batch.
-func (c *Config) BatchIdentities() int { return c.Data.Identities.Of(c.Train.BatchSize) }
-
 // DropsLast says whether samples that do not fill a batch at the end of an epoch are left out. By identities
 // they are: after a bad sample the next epoch has whole identities again.
 func (c *Config) DropsLast() bool { return c.Data.DropLast || c.Has(section.Identities) }
@@ -70,20 +67,12 @@ func (c *Config) MixesSentences() bool {
 	return c.Data.Kind != "sentences" && c.Data.Sentences.Batches > 0 && c.Has(section.Captions) && c.Has(section.Words)
 }
 
-// HasPositives says whether a sentence of the training data has a positive beside it.
-func (c *Config) HasPositives() bool {
-	return c.Data.Kind == "sentences" && c.Data.Sentences.Positive != ""
-}
-
-// HasNegatives says whether it has a hard negative too.
-func (c *Config) HasNegatives() bool { return c.HasPositives() && c.Data.Sentences.Negative != "" }
-
 // TextsOfRow returns the texts of a row of the batch that pass the text tower of a training step.
 func (c *Config) TextsOfRow() int {
 	switch o := c.Objective; {
 	case o.SentencePairs.Weight > 0 && o.SentencePairs.Encoding == sentencepairs.Separate:
 		return 2
-	case c.HasNegatives():
+	case c.Has(section.Negatives):
 		return 3
 	case o.SimCSE.On() || o.MCSE.On():
 		return 2

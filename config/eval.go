@@ -77,8 +77,9 @@ func (e *Eval) Check(k *section.Checker) {
 	k.OneOf("ties", TiesWorst, TiesMean)
 	k.Positive("batch_size")
 	k.OneOf("score", append([]string{"train"}, objectives.ScoreKinds[:len(objectives.ScoreKinds)-1]...)...)
-	k.Require("score", e.Score != string(scoring.GSSF) || k.Has(section.Metric), "needs a metric that is trained",
-		c.trainMetric())
+	if e.Score == string(scoring.GSSF) && !k.Has(section.Metric) {
+		k.Require("score", false, "needs a metric that is trained", c.trainMetric())
+	}
 	k.NotNegative("rerank_top", "max_images", "folds", "probe_decay")
 	k.BelowOne("probe_hold")
 	for i, task := range e.Beside {

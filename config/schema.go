@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
 // place is a key or a section and where it stands in every Config, or in a section of another module.
@@ -197,7 +198,7 @@ func (l *loader) nearest(path string) string {
 	best, bestDist := "", len(path)/2+1
 	for _, f := range l.config.fields(everything) {
 		k := f.path
-		d := distance(path, k)
+		d := words.Edits(path, k)
 		if !strings.HasPrefix(path, k) && last == k[strings.LastIndexByte(k, '.')+1:] {
 			d = min(d, 2)
 		}
@@ -209,31 +210,6 @@ func (l *loader) nearest(path string) string {
 		return "docs/config.md lists the keys"
 	}
 	return "did you mean " + best + "?"
-}
-
-// distance is the number of edits (insert, delete, replace, swap of neighbours)
-// that turn a into b.
-func distance(a, b string) int {
-	// Rows i-2, i-1 and i of the dynamic programme over prefixes.
-	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, prev2
-	}
-	return prev[len(b)]
 }
 
 // group is a set of keys that give one quantity in different units.

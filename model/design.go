@@ -123,8 +123,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()},
-		{batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.Has(section.Positives) || cfg.Has(section.SentencePairs) && !cfg.JointPairs()},
+		{batch.NegativeText, cfg.Has(section.Negatives)}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}

@@ -106,12 +106,7 @@ func (k *Checker) BelowOne(keys ...string) {
 }
 
 // Share requires values in [0, 1].
-func (k *Checker) Share(keys ...string) {
-	for _, p := range keys {
-		v := k.Number(p)
-		k.Require(p, v >= 0 && v <= 1, "must be between 0 and 1")
-	}
-}
+func (k *Checker) Share(keys ...string) { k.Between(0, 1, keys...) }
 
 // Between requires numbers in [least, most].
 func (k *Checker) Between(least, most float64, keys ...string) {
