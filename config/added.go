@@ -36,7 +36,7 @@ func add(list []Added) (c Config, errs Errors) {
 	c = Default()
 	for _, a := range list {
 		dot := strings.LastIndexByte(a.Path, '.')
-		switch _, taken := schema(&c)[a.Path]; {
+		switch _, taken := c.at(a.Path); {
 		case taken:
 			errs = append(errs, &Error{Path: a.Path, Msg: "is registered twice", Hint: "give the section another name"})
 			continue
@@ -45,7 +45,7 @@ func add(list []Added) (c Config, errs Errors) {
 				Hint: "use lower-case letters, digits and _"})
 			continue
 		}
-		if _, known := c.sectionAt(a.Path[:max(dot, 0)]); !known {
+		if f, known := c.at(around(a.Path)); !known || !f.section {
 			errs = append(errs, &Error{Path: a.Path, Msg: "stands in no section",
 				Hint: `a loss is registered as "objective.NAME"`})
 			continue
@@ -71,18 +71,8 @@ func (c *Config) own() {
 	c.Added = list
 }
 
-// addedValue returns the value of a key of an added section.
-func (c Config) addedValue(path string) (any, bool) {
-	for _, f := range fields(&c)[len(places()):] {
-		if f.path == path && !f.section() {
-			return f.value.Interface(), true
-		}
-	}
-	return nil, false
-}
-
 // encodeAdded writes the added sections as tables behind those of Config.
-func (c Config) encodeAdded(b *bytes.Buffer) error {
+func (c *Config) encodeAdded(b *bytes.Buffer) error {
 	for _, a := range c.Added {
 		fmt.Fprintf(b, "\n[%s]\n", a.Path)
 		enc := toml.NewEncoder(b)

@@ -69,14 +69,15 @@ func form(e *Error) string {
 
 // adviceWorld knows which values keys can have.
 type adviceWorld struct {
-	paths []string
-	words map[string][]string // of text keys, as --set has them
+	paths    []string
+	defaults Config
+	words    map[string][]string // of text keys, as --set has them
 }
 
 func newAdviceWorld(t *testing.T) *adviceWorld {
-	w := &adviceWorld{paths: Paths(), words: map[string][]string{}}
+	w := &adviceWorld{paths: Paths(), defaults: Default(), words: map[string][]string{}}
 	for _, p := range w.paths {
-		v, _ := Default().Get(p)
+		v, _ := w.defaults.Get(p)
 		if _, ok := v.(string); !ok {
 			continue
 		}
@@ -105,7 +106,7 @@ func newAdviceWorld(t *testing.T) *adviceWorld {
 func (w *adviceWorld) settings(r *rand.Rand) (sets []string) {
 	for n := 1 + r.IntN(3); n > 0; n-- {
 		p := w.paths[r.IntN(len(w.paths))]
-		v, _ := Default().Get(p)
+		v, _ := w.defaults.Get(p)
 		any := func(list ...string) string { return list[r.IntN(len(list))] }
 		var s string
 		switch reflect.TypeOf(v).Kind() {
@@ -133,7 +134,7 @@ func (w *adviceWorld) helps(file string, sets []string, a advicetest.Advice, e *
 			key, value, _ := strings.Cut(set, "=")
 			changed = slices.DeleteFunc(changed, func(s string) bool { return strings.HasPrefix(s, key+"=") })
 			if value == "" { // left out
-				v, _ := Default().Get(key)
+				v, _ := w.defaults.Get(key)
 				value = Show(v)
 			}
 			changed = append(changed, key+"="+value)

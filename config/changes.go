@@ -26,16 +26,8 @@ const (
 // fixedNames are the values of the tag fixed.
 var fixedNames = map[string]Fixed{"": Free, "run": FixedRun, "model": FixedModel, "meaning": FixedMeaning}
 
-// fixedOf returns what the tag of a key says.
-func fixedOf(path string) Fixed {
-	var c Config
-	for _, f := range fields(&c) {
-		if f.path == path {
-			return fixedNames[f.tag.Get("fixed")]
-		}
-	}
-	return Free
-}
+// fixed says what the tag of a key does.
+func (p *place) fixed() Fixed { return fixedNames[p.tag.Get("fixed")] }
 
 // Difference is a key with another value in two configurations.
 type Difference struct {
@@ -60,33 +52,40 @@ func Differences(old, now Config) []Difference {
 			g.Rank, g.Hidden = g.LowRank(dim), g.Units(dim)
 		}
 	}
-	return differences(old.explicit(), now.explicit())
+	old, now = old.explicit(), now.explicit()
+	return differences(&old, &now)
 }
 
 // NotDefault lists the keys of c that have not their default.
-func (c Config) NotDefault() []Difference {
-	defaults := Default()
-	defaults.Added = fresh(c.Added)
-	return differences(defaults, c)
+func (c *Config) NotDefault() []Difference { return differences(c.defaults(), c) }
+
+// defaults returns the configuration that c would be if it said nothing.
+func (c *Config) defaults() *Config {
+	d := Default()
+	d.Added = fresh(c.Added)
+	return &d
 }
 
 // differences are those of keys that both have.
-func differences(old, now Config) (list []Difference) {
-	before := schema(&old)
-	for _, f := range leaves(&now) {
-		x, both := before[f.path]
-		if !both {
-			continue
-		}
-		was, is := x.Interface(), f.value.Interface()
-		if reflect.DeepEqual(was, is) || fmt.Sprint(was) == fmt.Sprint(is) { // a nil list is an empty one
+func differences(old, now *Config) (list []Difference) {
+	for _, f := range now.leaves() {
+		was, both := old.at(f.path)
+		if !both || alike(was.value, f.value) {
 			continue
 		}
 		change := f.tag.Get("change")
-		list = append(list, Difference{Path: f.path, Was: was, Now: is, Fixed: fixedNames[f.tag.Get("fixed")],
-			Harmless: change == "harmless" || change == "silent", Silent: change == "silent"})
+		list = append(list, Difference{Path: f.path, Was: was.value.Interface(), Now: f.value.Interface(),
+			Fixed: f.fixed(), Harmless: change == "harmless" || change == "silent", Silent: change == "silent"})
 	}
 	return list
+}
+
+// alike says whether two values of a key are the same; a nil list is an empty one.
+func alike(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Slice {
+		return a.Len()+b.Len() == 0 || reflect.DeepEqual(a.Interface(), b.Interface())
+	}
+	return a.Equal(b)
 }
 
 // explicit replaces values that stand for another.
@@ -163,7 +162,8 @@ func scoreConflicts(old, now Config) (list []Conflict) {
 func scoreFields(c Config) (list []field) {
 	for _, path := range []string{"objective.itc.scores", "objective.itc.score", "objective.itc.target_score",
 		"objective.itm.negatives"} {
-		list = append(list, field{path: path, value: schema(&c)[path]})
+		f, _ := c.at(path)
+		list = append(list, f)
 	}
 	return list
 }

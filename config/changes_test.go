@@ -20,7 +20,7 @@ func TestTags(t *testing.T) {
 	const path = "testdata/tags.txt"
 	var got []string
 	var c Config
-	for _, f := range leaves(&c) {
+	for _, f := range c.leaves() {
 		for _, name := range []string{"fixed", "change"} {
 			if v := f.tag.Get(name); v != "" {
 				got = append(got, fmt.Sprintf("%s %s %s", f.path, name, v))
@@ -48,24 +48,26 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// pathsOf lists the keys of conflicts.
+func pathsOf(conflicts []Conflict) (list []string) {
+	for _, c := range conflicts {
+		list = append(list, c.Path)
+	}
+	return list
+}
+
 func TestConflicts(t *testing.T) {
 	old, now := small(), small()
 	now.Run.Name, now.Run.Seed, now.Train.KeepLast = "x", 1, 5
 	now.Model.Image.Depth, now.Model.Image.Heads, now.Model.Image.MLP = 3, 6, 4*768 // what 0 stands for
 	old.Model.Text.MLP, now.Model.Text.MLP = 0, 4*now.Model.Text.Width
 	now.Objective.Geometric.Weight = 1
-	paths := func(use Fixed) (list []string) {
-		for _, c := range Conflicts(old, now, use) {
-			list = append(list, c.Path)
-		}
-		return list
-	}
 	for use, want := range map[Fixed][]string{
 		FixedMeaning: {"model.image.heads"},
 		FixedModel:   {"model.image.depth", "model.image.heads"},
 		FixedRun:     {"objective.geometric.weight", "run.seed", "model.image.depth", "model.image.heads"},
 	} {
-		if got := paths(use); !slices.Equal(got, want) {
+		if got := pathsOf(Conflicts(old, now, use)); !slices.Equal(got, want) {
 			t.Errorf("%d: got %v, want %v", use, got, want)
 		}
 	}
@@ -88,12 +90,7 @@ func TestTextConflicts(t *testing.T) {
 	old, now := small(), small()
 	old.Model.System, old.Model.Head.Dim, old.Model.Image.Heads, old.Model.Text.FusionLayers = "albef", 64, 2, 3
 	now.Model.System, now.Model.Text.Style, now.Model.Text.Pool, now.Model.Text.FusionLayers = "simcse", encoders.StyleBERT, "mean", 0
-	paths := func() (list []string) {
-		for _, c := range TextConflicts(old, now) {
-			list = append(list, c.Path)
-		}
-		return list
-	}
+	paths := func() []string { return pathsOf(TextConflicts(old, now)) }
 	if got := paths(); got != nil {
 		t.Errorf("conflicts %v, want none", got)
 	}
@@ -113,12 +110,7 @@ func TestImageConflicts(t *testing.T) {
 	old, now := small(), small()
 	old.Model.System, old.Model.Head.Dim, old.Model.Text.Heads = "albef", 64, 2
 	now.Model.System, now.Model.Image.Style, now.Model.Image.Pool = "classes", encoders.StyleViT, "mean"
-	paths := func() (list []string) {
-		for _, c := range ImageConflicts(old, now) {
-			list = append(list, c.Path)
-		}
-		return list
-	}
+	paths := func() []string { return pathsOf(ImageConflicts(old, now)) }
 	if got := paths(); got != nil {
 		t.Errorf("conflicts %v, want none", got)
 	}

@@ -22,11 +22,12 @@ func Show(v any) string { return section.Show(v) }
 
 // Validate checks every value and the combinations that cannot work. The error
 // is an Errors with all problems, nil if there are none. It looks at no file.
-func (c Config) Validate() error { return c.problems().OrNil() }
+func (c *Config) Validate() error { return c.problems().OrNil() }
 
-func (c Config) problems() Errors {
-	k := newChecker(&c)
-	for _, f := range leaves(&c) {
+func (c *Config) problems() Errors {
+	c = c.settled()
+	k := section.NewChecker(c.View())
+	for _, f := range c.leaves() {
 		if f.value.Kind() == reflect.Float64 {
 			k.Require(f.path, isFinite(f.value.Float()), "must be a finite number")
 		}
@@ -41,38 +42,37 @@ func (c Config) problems() Errors {
 				"must be UTF-8 text")
 		}
 	}
-	for _, f := range readSections(&c) {
-		s := f.value.Addr().Interface()
-		k.Enter(f.path)
-		k.switches(s)
-		if x, ok := s.(section.Checked); ok {
-			x.Check(k.Checker)
-		}
-		k.needs(s)
-		if x, ok := s.(rooted); ok {
-			x.check(k, &c)
+	idle := "" // section that training in steps alone reads, with all in it, in a system without steps
+	for _, f := range c.sections() {
+		s := f.pointer()
+		switch {
+		case idle != "" && strings.HasPrefix(f.path, idle):
+		case f.tag.Get("when") == string(section.Steps) && !k.Has(section.Steps):
+			idle = f.path + "."
+		default:
+			k.Enter(f.path)
+			switches(k, s)
+			if x, ok := s.(section.Checked); ok {
+				x.Check(k)
+			}
+			if n, ok := s.(section.Needer); ok && section.On(s) {
+				k.Needs(cmp.Or(append(section.Switches(s), "weight")...), n.Needs()...)
+			}
 		}
 	}
 	k.Enter("")
 	c.checkMixed(k)
-	k.tokenScores(&c)
-	k.limits(&c)
-	k.units()
-	k.products(&c)
+	c.checkTokenScores(k)
+	c.checkLimits(k)
+	checkUnits(k)
+	c.checkProducts(k)
 	return k.Errs
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// checker is a section.Checker with the checks of what lies between sections.
-type checker struct{ *section.Checker }
-
-func newChecker(c *Config) *checker {
-	return &checker{section.NewChecker(schema(c), c.View())}
-}
-
 // switches checks the weights that switch a component on.
-func (k *checker) switches(s any) {
+func switches(k *section.Checker, s any) {
 	if _, can := s.(section.Switched); !can {
 		return
 	}
@@ -83,15 +83,8 @@ func (k *checker) switches(s any) {
 	}
 }
 
-// needs asks for what a component needs that is on.
-func (k *checker) needs(s any) {
-	if n, ok := s.(section.Needer); ok && section.On(s) {
-		k.Needs(cmp.Or(append(section.Switches(s), "weight")...), n.Needs()...)
-	}
-}
-
-// units checks the quantities that can be given in one of several units.
-func (k *checker) units() {
+// checkUnits checks the quantities that can be given in one of several units.
+func checkUnits(k *section.Checker) {
 	for _, g := range groups {
 		var set []string
 		for _, p := range g.paths {

@@ -29,13 +29,13 @@ type Config struct {
 	Model     Model               `toml:"model"`
 	Momentum  objectives.Momentum `toml:"momentum" when:"steps"`
 	Queue     objectives.Queue    `toml:"queue" when:"steps"`
-	Objective Objective           `toml:"objective" read:"steps"`
-	Optimizer optim.Settings      `toml:"optimizer" read:"steps"`
-	Schedule  schedule.Settings   `toml:"schedule" read:"steps"`
-	Train     Train               `toml:"train" read:"steps"`
+	Objective Objective           `toml:"objective" when:"steps"`
+	Optimizer optim.Settings      `toml:"optimizer" when:"steps"`
+	Schedule  schedule.Settings   `toml:"schedule" when:"steps"`
+	Train     Train               `toml:"train" when:"steps"`
 	Eval      Eval                `toml:"eval"`
 	Compute   compute.Settings    `toml:"compute"`
-	Parallel  Parallel            `toml:"parallel" read:"ranks"`
+	Parallel  Parallel            `toml:"parallel" when:"ranks"`
 	Init      Init                `toml:"init"`
 
 	// Added are sections of other modules, which Load was given.
@@ -43,6 +43,8 @@ type Config struct {
 
 	// Ranks is the number of processes that train together, which the launcher says; 0: this one alone.
 	Ranks int `toml:"-"`
+
+	seen *section.View // of a copy that nothing changes any more
 }
 
 // Default returns the configuration of a run that says nothing: ALBEF's
@@ -57,23 +59,9 @@ type Config struct {
 // The reference starts from pre-trained towers. A run from random weights
 // should also set objective.itc.in_batch_weight, queue.start_steps and
 // momentum.ramp_steps; Advice says so.
-func Default() Config {
-	var c Config
-	for _, f := range fields(&c) {
-		if !f.section() {
-			continue
-		}
-		s := f.value.Addr().Interface()
-		section.Default(s)
-		if x, ok := s.(rooted); ok {
-			x.defaults()
-		}
+func Default() (c Config) {
+	for _, f := range c.sections() {
+		section.Default(f.pointer())
 	}
 	return c
-}
-
-// rooted is a section that is checked with all of the configuration.
-type rooted interface {
-	defaults()                   // sets what is not zero by default
-	check(k *checker, c *Config) // reports what is wrong with its keys in c, which it is part of
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ImageInput is what the image tower wants of images.
-func (c Config) ImageInput() transform.Input {
+func (c *Config) ImageInput() transform.Input {
 	im := c.Model.Image
 	in := transform.Input{Crop: im.Resize == "crop", Resized: im.Resized(), Bilinear: im.Interpolation == "bilinear"}
 	for i := range im.Mean {
@@ -43,63 +43,36 @@ func (c Config) Source() source.Setup {
 	return s
 }
 
-// dataFacts are those that the data gives together with other sections.
-func (c *Config) dataFacts() map[section.Fact]bool {
-	d, drawn := c.Data, c.Data.Drawn()
-	return map[section.Fact]bool{
-		section.Mixed:        c.MixesSentences(),
-		section.ShortBatches: !c.Has(section.Fitted) && !c.Has(section.Identities),
-		section.ImageFiles:   c.ReadsImageFiles(),
-		section.TextFiles:    d.Kind == "sentences" || c.MixesSentences(),
-		section.Files:        !drawn && !c.Has(section.Fitted) || c.MixesSentences() || len(c.Eval.Sentences.Tasks) > 0,
-		section.Root: !drawn || d.Vocab != "" || c.MixesSentences() || d.Kind == source.VQAKind &&
-			c.Eval.VQA.Candidates != "" ||
-			c.Eval.ZeroShot.ReadsFiles() || c.Eval.TextProbe.Train != "" || len(c.Eval.Sentences.Tasks) > 0 ||
-			c.Eval.Sentiment.Train != "",
-	}
-}
-
 // checkMixed asks for losses that do without the images that sentences lack.
-func (c *Config) checkMixed(k *checker) {
+func (c *Config) checkMixed(k *section.Checker) {
 	k.Training("data.sentences.batches", !c.MixesSentences() || !c.Has(section.BatchImages),
 		"must be 0 with losses on images besides objective.mcse",
 		"they compare the images of a batch, which sentences have not")
 }
 
 // SmallCrops returns how many small views of an image there are.
-func (c Config) SmallCrops() int {
+func (c *Config) SmallCrops() int {
 	if !c.Has(section.Prototypes) {
 		return 0
 	}
 	return c.Data.Crops.Count
 }
 
-// BatchIdentities returns the number of identities of a batch.
-func (c Config) BatchIdentities() int { return c.Data.Identities.Of(c.Train.BatchSize) }
-
 // DropsLast says whether samples that do not fill a batch at the end of an epoch are left out. By identities
 // they are: after a bad sample the next epoch has whole identities again.
-func (c Config) DropsLast() bool { return c.Data.DropLast || c.Has(section.Identities) }
+func (c *Config) DropsLast() bool { return c.Data.DropLast || c.Has(section.Identities) }
 
 // MixesSentences says whether batches of sentences stand between those of pairs.
-func (c Config) MixesSentences() bool {
+func (c *Config) MixesSentences() bool {
 	return c.Data.Kind != "sentences" && c.Data.Sentences.Batches > 0 && c.Has(section.Captions) && c.Has(section.Words)
 }
 
-// HasPositives says whether a sentence of the training data has a positive beside it.
-func (c Config) HasPositives() bool {
-	return c.Data.Kind == "sentences" && c.Data.Sentences.Positive != ""
-}
-
-// HasNegatives says whether it has a hard negative too.
-func (c Config) HasNegatives() bool { return c.HasPositives() && c.Data.Sentences.Negative != "" }
-
 // TextsOfRow returns the texts of a row of the batch that pass the text tower of a training step.
-func (c Config) TextsOfRow() int {
+func (c *Config) TextsOfRow() int {
 	switch o := c.Objective; {
 	case o.SentencePairs.Weight > 0 && o.SentencePairs.Encoding == sentencepairs.Separate:
 		return 2
-	case c.HasNegatives():
+	case c.Has(section.Negatives):
 		return 3
 	case o.SimCSE.On() || o.MCSE.On():
 		return 2

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/data/source"
@@ -37,11 +36,6 @@ func TestDownstreamTasks(t *testing.T) {
 		c := Default()
 		alone(&c)
 		x.change(&c)
-		switch err := c.Validate(); {
-		case x.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)):
-			t.Errorf("%s: %v, want %q", name, err, x.want)
-		}
+		wants(t, name, c, x.want)
 	}
 }

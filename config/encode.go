@@ -16,7 +16,7 @@ func (c Config) Encode() ([]byte, error) {
 	b.WriteString("# Resolved configuration: defaults, file and overrides. Every key is explained in docs/config.md.\n")
 	fmt.Fprintf(&b, "version = %d\n\n", Version)
 	// Nil and empty lists mean the same; the encoder would leave out the nil ones.
-	for _, f := range leaves(&c) {
+	for _, f := range c.leaves() {
 		if f.value.Kind() == reflect.Slice && f.value.IsNil() {
 			f.value.Set(reflect.MakeSlice(f.value.Type(), 0, 0))
 		}

@@ -30,29 +30,29 @@ type Eval struct {
 	// images that are encoded at once; of captions up to 16 times as many, in the order of their length
 	BatchSize int `toml:"batch_size" max:"65536"`
 	// train (the score of training, without the geodesic, which needs the queue) | cosine | inner | l2 | angle | gssf
-	Score string `toml:"score" read:"scored"`
+	Score string `toml:"score" when:"searched"`
 	// candidates re-scored by ITM; 0: cosine only
 	RerankTop int `toml:"rerank_top" max:"65536"`
 	// size of the gallery, or samples of a downstream task; 0: all of the split
 	MaxImages int `toml:"max_images" max:"1000000000"`
 	// of equal scores in retrieval: worst (a wrong candidate counts as before the right one) | mean (the mean over all
 	// orders of what ties)
-	Ties string `toml:"ties" read:"pairs"`
+	Ties string `toml:"ties" when:"captions"`
 	// 5: the COCO 1K protocol (mean over five folds); 0 or 1: one gallery
-	Folds int `toml:"folds" read:"pairs" max:"1000"`
+	Folds int `toml:"folds" when:"captions" max:"1000"`
 
 	// further tasks of every evaluation of a training run: probe, zeroshot, sentences, sentiment; they do not decide
 	// which checkpoints are kept, unless train.keep_best_by names a number of theirs
-	Beside []string `toml:"beside" read:"words"`
+	Beside []string `toml:"beside" when:"words"`
 
 	// labelled training images of the linear probe, not augmented; a smaller training set is used whole
-	ProbeSamples int `toml:"probe_samples" read:"images" max:"1000000000"`
+	ProbeSamples int `toml:"probe_samples" when:"images" max:"1000000000"`
 	// weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
-	ProbeDecay float64 `toml:"probe_decay" read:"fixed decay" max:"1000000"`
+	ProbeDecay float64 `toml:"probe_decay" when:"towers and probe_hold=0" max:"1000000"`
 	// share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
-	ProbeHold float64 `toml:"probe_hold" read:"towers"`
+	ProbeHold float64 `toml:"probe_hold" when:"towers"`
 	// neighbours that vote in the k-NN accuracy beside the probe
-	ProbeNeighbours int `toml:"probe_neighbours" read:"images" max:"65536"`
+	ProbeNeighbours int `toml:"probe_neighbours" when:"images" max:"65536"`
 
 	ZeroShot  zeroshot.Eval   `toml:"zeroshot" when:"captions and model.interaction.kind="`
 	TextProbe probe.EvalTexts `toml:"textprobe" when:"words"`
@@ -64,32 +64,36 @@ type Eval struct {
 	Captioning captioning.Eval `toml:"captioning" when:"objective.captioning.weight>0 and objective.captioning.decoder=transformer"`
 }
 
-func (e *Eval) defaults() {
+// Defaults implements section.Defaulter.
+func (e *Eval) Defaults() {
 	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst, ProbeSamples: 10000, ProbeDecay: 1e-3,
 		ProbeNeighbours: 20}
 }
 
-func (e *Eval) check(k *checker, c *Config) {
-	k.OneOf("eval.split", "val", "test")
-	k.OneOf("eval.ties", TiesWorst, TiesMean)
-	k.Positive("eval.batch_size")
-	k.OneOf("eval.score", append([]string{"train"}, objectives.ScoreKinds[:len(objectives.ScoreKinds)-1]...)...)
-	k.Require("eval.score", e.Score != string(scoring.GSSF) || c.Has(section.Metric), "needs a metric that is trained",
-		c.trainMetric())
-	k.NotNegative("eval.rerank_top", "eval.max_images", "eval.folds", "eval.probe_decay")
-	k.BelowOne("eval.probe_hold")
+// Check implements section.Checked.
+func (e *Eval) Check(k *section.Checker) {
+	c := section.Of[Config](k)
+	k.OneOf("split", "val", "test")
+	k.OneOf("ties", TiesWorst, TiesMean)
+	k.Positive("batch_size")
+	k.OneOf("score", append([]string{"train"}, objectives.ScoreKinds[:len(objectives.ScoreKinds)-1]...)...)
+	if e.Score == string(scoring.GSSF) && !k.Has(section.Metric) {
+		k.Require("score", false, "needs a metric that is trained", c.trainMetric())
+	}
+	k.NotNegative("rerank_top", "max_images", "folds", "probe_decay")
+	k.BelowOne("probe_hold")
 	for i, task := range e.Beside {
-		k.Require("eval.beside", slices.Contains(all.Beside(), task),
+		k.Require("beside", slices.Contains(all.Beside(), task),
 			"must be some of "+strings.Join(all.Beside(), ", "))
-		k.Require("eval.beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
-		k.Training("eval.beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`,
+		k.Require("beside", !slices.Contains(e.Beside[:i], task), "must name a task once")
+		k.Training("beside", task != "sentences" || len(e.Sentences.Tasks) > 0, `must not have "sentences"`,
 			"eval.sentences.tasks names no task")
-		k.Training("eval.beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`,
+		k.Training("beside", task != "sentiment" || e.Sentiment.Train != "", `must not have "sentiment"`,
 			"eval.sentiment.train names no file")
 	}
-	k.Require("eval.beside", len(e.Beside) == 0 || !c.Has(section.Sentences), "must be empty",
+	k.Require("beside", len(e.Beside) == 0 || !k.Has(section.Sentences), "must be empty",
 		k.Named()+" has no images")
-	k.Positive("eval.probe_samples", "eval.probe_neighbours")
-	k.Require("eval.rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !c.Has(section.Fitted),
+	k.Positive("probe_samples", "probe_neighbours")
+	k.Require("rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !k.Has(section.Fitted),
 		"must be 0 when objective.itm.weight is 0", "re-ranking uses the matching head, which is not trained")
 }

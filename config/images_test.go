@@ -20,13 +20,9 @@ func imagesOnly(system string) Config {
 func TestImagesOnly(t *testing.T) {
 	for _, system := range []string{"moco", "swav"} {
 		c := imagesOnly(system)
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s: %v", system, err)
-		}
+		wants(t, system, c, "")
 		c.Objective.ITC.Score = "geodesic"
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s with geodesics: %v", system, err)
-		}
+		wants(t, system+" with geodesics", c, "")
 		c.Queue.Size = 0
 		if err := c.Validate(); err == nil {
 			t.Errorf("%s: geodesics without a queue pass", system)

@@ -7,8 +7,8 @@ import (
 	"github.com/geoalign/geoalign/objectives/scoring"
 )
 
-// tokenScores tells losses and scores what they cannot be where model.interaction compares tokens.
-func (k *checker) tokenScores(c *Config) {
+// checkTokenScores tells losses and scores what they cannot be where model.interaction compares tokens.
+func (c *Config) checkTokenScores(k *section.Checker) {
 	if !k.Has(section.TokenScores) {
 		return
 	}

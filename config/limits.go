@@ -4,27 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"strconv"
 
 	"github.com/geoalign/geoalign/config/section"
 )
 
 // limitHint is the cure for a value above a limit.
 const limitHint = "lower it: docs/config.md lists the limit of every key"
-
-// limit returns the largest value that the tag max of a key allows, and how the tag
-// writes it; without a tag it is empty.
-func (f field) limit() (most float64, text string) {
-	text = f.tag.Get("max")
-	if text == "" {
-		return 0, ""
-	}
-	most, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic("config: " + f.path + ": the tag max is no number: " + text)
-	}
-	return most, text
-}
 
 // above says whether a number, or one of a list, is larger than most.
 func above(v reflect.Value, most float64) bool {
@@ -44,11 +29,11 @@ func above(v reflect.Value, most float64) bool {
 	return v.Float() > most
 }
 
-// limits checks every key against its tag max.
-func (k *checker) limits(c *Config) {
-	for _, f := range leaves(c) {
-		if most, text := f.limit(); text != "" {
-			k.Require(f.path, !above(f.value, most), "must be at most "+text, limitHint)
+// checkLimits checks every key against its tag max.
+func (c *Config) checkLimits(k *section.Checker) {
+	for _, f := range c.leaves() {
+		if text := f.tag.Get("max"); text != "" {
+			k.Require(f.path, !above(f.value, f.most), "must be at most "+text, limitHint)
 		}
 	}
 }
@@ -137,8 +122,8 @@ var products = []product{
 		}},
 }
 
-// products checks them where every key is within its own limits.
-func (k *checker) products(c *Config) {
+// checkProducts checks them where every key is within its own limits.
+func (c *Config) checkProducts(k *section.Checker) {
 	if len(k.Errs) > 0 {
 		return
 	}

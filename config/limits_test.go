@@ -28,18 +28,17 @@ func setNumber(v reflect.Value, whole int64, real float64) bool {
 // nothing, an upper limit: a key without one is a mistake.
 func TestEveryNumberHasALimit(t *testing.T) {
 	var none Config
-	for i, f := range leaves(&none) {
+	for i, f := range none.leaves() {
 		c := Default()
-		key := leaves(&c)[i]
-		most, text := f.limit()
+		key := c.leaves()[i]
 		whole := f.value.CanInt() || f.value.CanUint() || f.value.Kind() == reflect.Slice && f.value.Type().Elem().Kind() == reflect.Int
-		if whole && text == "" {
+		if whole && f.most == 0 {
 			t.Errorf("%s is an integer without the tag max", f.path)
 		}
 		if strings.HasPrefix(f.path, "optimizer.") {
 			continue
 		}
-		for _, v := range []int64{math.MaxInt64, int64(most) + 1, math.MinInt64} {
+		for _, v := range []int64{math.MaxInt64, int64(f.most) + 1, math.MinInt64} {
 			if !setNumber(key.value, v, 1e300) {
 				break
 			}
@@ -84,7 +83,7 @@ func TestLimitMessages(t *testing.T) {
 		}
 	}
 	for i, p := range products {
-		if _, ok := Default().Get(p.path); !ok {
+		if ofConfig().at[p.path] == nil {
 			t.Errorf("product %d is told of the key %s, which is none", i, p.path)
 		}
 	}
@@ -104,7 +103,7 @@ func FuzzValidate(f *testing.F) {
 	n := len(Paths())
 	f.Fuzz(func(t *testing.T, start uint8, key uint16, whole int64, real float64, text string) {
 		c := starts[int(start)%len(starts)]
-		keys := leaves(&c)
+		keys := c.leaves()
 		for _, i := range []int{int(key) % n, int(key) / n % n} {
 			if v := keys[i].value; !setNumber(v, whole, real) && v.Kind() == reflect.String {
 				v.SetString(text)
@@ -122,7 +121,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was accepted is refused when it is read back: %v", err)
 		}
-		if list := differences(c, back); len(list) > 0 {
+		if list := differences(&c, &back); len(list) > 0 {
 			t.Errorf("read back with %+v", list)
 		}
 	})

@@ -88,7 +88,6 @@ func parse(name string, text []byte, sets []string, added []Added) (Config, []st
 // loader fills a Config through its fields and collects the problems.
 type loader struct {
 	config  *Config
-	fields  map[string]reflect.Value
 	where   map[string]string // path -> place that set it
 	broken  map[string]bool   // paths whose value could not be used
 	errs    Errors
@@ -104,7 +103,7 @@ type loader struct {
 }
 
 func newLoader(c *Config) *loader {
-	return &loader{config: c, fields: schema(c), where: map[string]string{}, broken: map[string]bool{},
+	return &loader{config: c, where: map[string]string{}, broken: map[string]bool{},
 		version: Version}
 }
 
@@ -153,7 +152,7 @@ func (l *loader) file(name string, text []byte) {
 		return
 	}
 	// The library looks for the place of each key in the whole text.
-	if n, most := len(md.Keys()), mostRepeats*len(l.fields); n > most {
+	if n, most := len(md.Keys()), mostRepeats*len(l.config.fields(everything)); n > most {
 		l.fail(&Error{Msg: fmt.Sprintf("has %s, more than any configuration", words.Count(n, "key")),
 			Hint: "is this the configuration of a run?", Where: l.name})
 		return
@@ -185,21 +184,21 @@ func (l *loader) file(name string, text []byte) {
 	l.old = map[string]string{}
 	l.table(&md, "", root, set)
 	l.countUnknown(l.name)
-	clearReplaced(l.fields, set)
+	l.config.clearReplaced(set)
 }
 
 // table applies one table of the file, in the order of the file's keys.
 func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.Primitive, set map[string]bool) {
 	for _, e := range entries(md, table) {
 		path, value, where := prefix+e.key, e.value, l.at(e.line)
-		dst, known := l.fields[path]
+		dst, known := l.config.at(path)
 		if !known {
 			if path, known = l.renamed(path, where, set); !known {
 				continue
 			}
-			dst = l.fields[path]
+			dst, _ = l.config.at(path)
 		}
-		if dst.Kind() == reflect.Struct {
+		if dst.section {
 			var sub map[string]toml.Primitive
 			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(table[e.key], &sub) != nil {
 				l.fail(&Error{Path: path, Value: value, Where: where,
@@ -214,7 +213,7 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 				Hint: "leave one of them out"})
 			continue
 		}
-		if msg, hint := assign(dst, value); msg != "" {
+		if msg, hint := assign(dst.value, value); msg != "" {
 			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
 			continue
 		}

@@ -254,18 +254,6 @@ func TestEncodeRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	rows := []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"abc", "abc", 0}, {"batch_sise", "batch_size", 1}, {"hceads", "heads", 1}, {"ehads", "heads", 1}, {"kitten", "sitting", 3}}
-	for _, r := range rows {
-		if got := distance(r.a, r.b); got != r.want {
-			t.Errorf("%q %q: got %d, want %d", r.a, r.b, got, r.want)
-		}
-	}
-}
-
 func TestAdvice(t *testing.T) {
 	c := Default()
 	c.Train.MaxSteps, c.Train.MaxEpochs = 100, 0

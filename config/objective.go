@@ -58,8 +58,6 @@ type Objective struct {
 	DistillScores objectives.DistillScores `toml:"distill_scores"`
 }
 
-func (o *Objective) defaults() {}
-
 // loss is a section of a loss.
 type loss struct {
 	at string // its path
@@ -71,6 +69,9 @@ func (l loss) key() string {
 	return l.at + "." + cmp.Or(append(section.Switches(l.Switched), "weight")...)
 }
 
+// name is that of its section.
+func (l loss) name() string { return strings.TrimPrefix(l.at, "objective.") }
+
 // gives says whether a loss gives a fact.
 func (l loss) gives(f section.Fact) bool {
 	g, ok := l.Switched.(section.Giver)
@@ -79,8 +80,8 @@ func (l loss) gives(f section.Fact) bool {
 
 // losses are the sections of losses that c has, those of other modules last.
 func (c *Config) losses() (list []loss) {
-	for _, f := range sections(c) {
-		if s, ok := f.value.Addr().Interface().(section.Switched); ok && strings.HasPrefix(f.path, "objective.") {
+	for _, f := range c.sections() {
+		if s, ok := f.pointer().(section.Switched); ok && strings.HasPrefix(f.path, "objective.") {
 			list = append(list, loss{f.path, s})
 		}
 	}
@@ -95,12 +96,10 @@ func (c *Config) on(facts ...section.Fact) (list []loss) {
 }
 
 // Losses returns copies of the sections of losses that are on, in the order in which they are built: pointers.
-func (c Config) Losses() (list []any) {
-	for _, f := range sections(&c) {
-		if !strings.HasPrefix(f.path, "objective.") || !section.On(f.value.Addr().Interface()) {
-			continue
-		}
-		if x, own := f.condition(); !own || x.met(&c, c.View()) {
+func (c *Config) Losses() (list []any) {
+	v := c.View()
+	for _, f := range c.sections() {
+		if strings.HasPrefix(f.path, "objective.") && section.On(f.pointer()) && c.lacks(f.place, v) == "" {
 			s := reflect.New(f.value.Type())
 			s.Elem().Set(f.value)
 			list = append(list, s.Interface())
@@ -109,7 +108,9 @@ func (c Config) Losses() (list []any) {
 	return list
 }
 
-func (o *Objective) check(k *checker, c *Config) {
+// Check implements section.Checked.
+func (o *Objective) Check(k *section.Checker) {
+	c := section.Of[Config](k)
 	c.checkTask(k)
 	c.checkTowers(k)
 	if len(c.on()) == 0 {

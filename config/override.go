@@ -55,7 +55,7 @@ func (l *loader) overrides(sets []string) {
 		if !ok || path == "" {
 			e := &Error{Msg: "must have the form dotted.path=value", Hint: "for example --set train.batch_size=64",
 				Where: where}
-			switch _, known := l.fields[path]; {
+			switch _, known := l.config.at(path); {
 			case path == "" && ok:
 				e.Msg += ", and names no key"
 			case known:
@@ -64,20 +64,20 @@ func (l *loader) overrides(sets []string) {
 			l.fail(e)
 			continue
 		}
-		dst, known := l.fields[path]
+		dst, known := l.config.at(path)
 		if !known {
 			if path, known = l.renamed(path, where, nil); !known {
 				continue
 			}
-			dst = l.fields[path]
+			dst, _ = l.config.at(path)
 		}
-		if dst.Kind() == reflect.Struct {
+		if dst.section {
 			l.fail(&Error{Path: path, Msg: "is a section and has no value of its own",
 				Hint: "name one of its keys, such as " + l.firstKey(path), Where: where})
 			continue
 		}
-		value := overrideValue(dst, text)
-		if msg, hint := assign(dst, value); msg != "" {
+		value := overrideValue(dst.value, text)
+		if msg, hint := assign(dst.value, value); msg != "" {
 			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
 			continue
 		}
@@ -86,7 +86,7 @@ func (l *loader) overrides(sets []string) {
 		set[path] = true
 	}
 	l.countUnknown(strings.TrimSpace(setPlace))
-	clearReplaced(l.fields, set)
+	l.config.clearReplaced(set)
 }
 
 // With returns c with overrides of the form "dotted.path=value". The result is not checked.

@@ -13,7 +13,7 @@ type Parallel struct {
 	// with what a pair is compared: global (the pairs of all ranks, as on one) | local (those of its own rank)
 	Contrast string `toml:"contrast"`
 	// where hard negatives of matching come from: global | local (its own rank, as in ALBEF's published code)
-	Negatives string `toml:"negatives" read:"hard negatives of ranks"`
+	Negatives string `toml:"negatives" when:"ranks and contrast=global and objective.itm.weight>0"`
 	// how gradients travel: fp32 | bf16 (half the bytes; sums are in float32)
 	Wire string `toml:"wire"`
 	// gradients that are summed at once, in MB
@@ -28,23 +28,26 @@ const (
 	OfOwnRank  = "local"
 )
 
-func (p *Parallel) defaults() {
+// Defaults implements section.Defaulter.
+func (p *Parallel) Defaults() {
 	*p = Parallel{Contrast: OfAllRanks, Negatives: OfAllRanks, Wire: "fp32", BucketMB: 64, TimeoutSeconds: 300}
 }
 
-func (p *Parallel) check(k *checker, c *Config) {
-	k.OneOf("parallel.contrast", OfAllRanks, OfOwnRank)
-	k.OneOf("parallel.negatives", OfAllRanks, OfOwnRank)
-	k.OneOf("parallel.wire", "fp32", "bf16")
-	k.Positive("parallel.bucket_mb", "parallel.timeout_seconds")
-	p.checkRanks(k, c)
+// Check implements section.Checked.
+func (p *Parallel) Check(k *section.Checker) {
+	k.OneOf("contrast", OfAllRanks, OfOwnRank)
+	k.OneOf("negatives", OfAllRanks, OfOwnRank)
+	k.OneOf("wire", "fp32", "bf16")
+	k.Positive("bucket_mb", "timeout_seconds")
+	p.checkRanks(k)
 }
 
 // LocalNegatives says whether hard negatives come from a process's own rows.
 func (p *Parallel) LocalNegatives() bool { return p.Contrast == OfOwnRank || p.Negatives == OfOwnRank }
 
 // checkRanks tells what several processes cannot train together.
-func (p *Parallel) checkRanks(k *checker, c *Config) {
+func (p *Parallel) checkRanks(k *section.Checker) {
+	c := section.Of[Config](k)
 	if c.Ranks <= 1 {
 		return
 	}
@@ -74,14 +77,14 @@ func (p *Parallel) checkRanks(k *checker, c *Config) {
 }
 
 // CheckRanks is what Validate says of c.Ranks processes.
-func (c Config) CheckRanks() error {
-	k := newChecker(&c)
-	c.Parallel.checkRanks(k, &c)
+func (c *Config) CheckRanks() error {
+	k := section.NewChecker(c.View()).Enter("parallel")
+	c.Parallel.checkRanks(k)
 	return k.Errs.OrNil()
 }
 
 // ContrastRows returns the number of pairs that a pair is compared with: those of all processes, or of its own.
-func (c Config) ContrastRows() int {
+func (c *Config) ContrastRows() int {
 	if c.Ranks > 1 && c.Parallel.Contrast == OfAllRanks {
 		return c.Train.BatchSize
 	}
@@ -89,4 +92,4 @@ func (c Config) ContrastRows() int {
 }
 
 // RankRows returns the rows of a micro-batch that each rank has: train.batch_size is that of all.
-func (c Config) RankRows() int { return c.Train.BatchSize / max(1, c.Ranks) }
+func (c *Config) RankRows() int { return c.Train.BatchSize / max(1, c.Ranks) }

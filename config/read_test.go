@@ -1,7 +1,7 @@
 package config
 
 import (
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -9,32 +9,21 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 )
 
-// TestConditionsAreNamed holds the tags and the table against each other.
-func TestConditionsAreNamed(t *testing.T) {
-	var c Config
-	var used []string
-	for _, f := range fields(&c) {
-		if x, ok := f.condition(); ok {
-			used = append(used, f.tag.Get("read"))
-			if x.with == "" || ReadWith(f.path) != x.with {
-				t.Errorf("%s is read with %q, says ReadWith, and %q, says the table", f.path, ReadWith(f.path), x.with)
-			}
+// TestReadWith: what a tag says is what ReadWith says, and one that names nothing is a mistake of the program.
+func TestReadWith(t *testing.T) {
+	for path, want := range map[string]string{"run.seed": "", "init.text.family": "init.text.path",
+		"eval.probe_decay": "a model.system with towers and eval.probe_hold = 0", "objective.poly.weight": "",
+		"objective.poly.margin": "objective.poly.weight > 0"} {
+		if got := ReadWith(path); got != want {
+			t.Errorf("%s is read with %q, want %q", path, got, want)
 		}
-	}
-	for name := range maps.Keys(conditions) {
-		if !slices.Contains(used, name) {
-			t.Errorf("no key has the condition %q", name)
-		}
-	}
-	if with := ReadWith("run.seed"); with != "" {
-		t.Errorf("run.seed is read with %q", with)
 	}
 	defer func() {
 		if recover() == nil {
 			t.Error("a tag that names no condition is passed over")
 		}
 	}()
-	field{path: "x", tag: `read:"nonsense"`}.condition()
+	new(shape).add(&place{path: "x", tag: `when:"no nonsense"`}, reflect.TypeFor[int]())
 }
 
 // viewsOf makes a system of images alone.

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/geoalign/geoalign/config/section"
+)
 
 // Run names a run and seeds it.
 type Run struct {
@@ -12,10 +16,12 @@ type Run struct {
 	Seed uint64 `toml:"seed" fixed:"run" max:"9223372036854775807"`
 }
 
-func (r *Run) defaults() { *r = Run{Name: "run", Seed: 42} }
+// Defaults implements section.Defaulter.
+func (r *Run) Defaults() { *r = Run{Name: "run", Seed: 42} }
 
-func (r *Run) check(k *checker, _ *Config) {
-	k.Require("run.name", r.Name != "" || r.Out != "", "must not be empty", "name the run or set run.out")
-	k.Require("run.name", !strings.ContainsAny(r.Name, `/\`) && r.Name != "." && r.Name != "..", "must not be a path",
+// Check implements section.Checked.
+func (r *Run) Check(k *section.Checker) {
+	k.Require("name", r.Name != "" || r.Out != "", "must not be empty", "name the run or set run.out")
+	k.Require("name", !strings.ContainsAny(r.Name, `/\`) && r.Name != "." && r.Name != "..", "must not be a path",
 		"use run.out for the folder")
 }

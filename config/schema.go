@@ -3,139 +3,185 @@ package config
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/internal/words"
 )
 
-// field is one key of the schema: a leaf or a section.
-type field struct {
-	path  string
-	value reflect.Value // settable
-	tag   reflect.StructTag
-}
-
-func (f field) section() bool { return f.value.Kind() == reflect.Struct }
-
-// fields lists the keys of c in the order of the structs, sections before their content.
-func fields(c *Config) []field {
-	v := reflect.ValueOf(c).Elem()
-	list := make([]field, len(places()))
-	for i, p := range places() {
-		list[i] = field{p.path, v.FieldByIndex(p.index), p.tag}
-	}
-	for _, a := range c.Added {
-		v := reflect.ValueOf(a.Section).Elem()
-		list = append(list, field{path: a.Path, value: v})
-		for _, p := range below(place{path: a.Path}, v.Type()) {
-			list = append(list, field{p.path, v.FieldByIndex(p.index), p.tag})
-		}
-	}
-	return list
-}
-
-// sections lists the sections of c among its fields.
-func sections(c *Config) []field {
-	v := reflect.ValueOf(c).Elem()
-	list := make([]field, 0, len(sectionPlaces())+len(c.Added))
-	for _, p := range sectionPlaces() {
-		list = append(list, field{p.path, v.FieldByIndex(p.index), p.tag})
-	}
-	for _, a := range c.Added {
-		list = append(list, field{path: a.Path, value: reflect.ValueOf(a.Section).Elem()})
-	}
-	return list
-}
-
-// sectionPlaces lists the places of sections.
-var sectionPlaces = sync.OnceValue(func() []place {
-	var c Config
-	return slices.DeleteFunc(slices.Clone(places()), func(p place) bool {
-		return reflect.ValueOf(&c).Elem().FieldByIndex(p.index).Kind() != reflect.Struct
-	})
-})
-
-// sectionAt returns the pointer to the section at a path.
-func (c *Config) sectionAt(path string) (any, bool) {
-	for _, f := range sections(c) {
-		if f.path == path {
-			return f.value.Addr().Interface(), true
-		}
-	}
-	return nil, false
-}
-
-// place is where a key stands in every Config.
+// place is a key or a section and where it stands in every Config, or in a section of another module.
 type place struct {
-	path  string
-	index []int // of reflect.Value.FieldByIndex
-	tag   reflect.StructTag
+	path   string
+	index  []int // of reflect.Value.FieldByIndex
+	tag    reflect.StructTag
+	around *place             // section that it is in, nil of Config
+	when   *section.Condition // what must hold for something to read it, nil: nothing of its own
+	most   float64            // largest value, where the tag max says one
+
+	section  bool
+	switches []string // paths of the keys that switch a section, which are read always
+	switched string   // with what its other keys are read, in words
 }
 
-// places lists those of all keys as fields does. They are the same for every Config, and
-// whoever checks many asks often.
-var places = sync.OnceValue(func() []place { return below(place{}, reflect.TypeFor[Config]()) })
+// field is a place in a configuration.
+type field struct {
+	*place
+	value reflect.Value // settable
+}
 
-// placeOf maps every dotted path to its place.
-var placeOf = sync.OnceValue(func() map[string]place {
-	m := make(map[string]place, len(places()))
-	for _, p := range places() {
-		m[p.path] = p
+// shape is what is known of the keys of a struct.
+type shape struct {
+	all, sections, keys []*place // sections before their content
+	at                  map[string]*place
+}
+
+// shapes are those of Config and of sections of other modules by path and type: whoever checks many configurations
+// asks often.
+var shapes sync.Map
+
+// shapeOf returns the shape of a section at a path.
+func shapeOf(path string, t reflect.Type) *shape {
+	type key struct {
+		path string
+		of   reflect.Type
 	}
-	return m
-})
+	if s, ok := shapes.Load(key{path, t}); ok {
+		return s.(*shape)
+	}
+	s := &shape{at: map[string]*place{}}
+	if path == "" {
+		s.below(nil, t)
+	} else {
+		s.add(&place{path: path, around: ofConfig().at[around(path)]}, t)
+	}
+	shapes.Store(key{path, t}, s)
+	return s
+}
 
-// below lists the keys of the section of type t at a place.
-func below(at place, t reflect.Type) (list []place) {
+// ofConfig is the shape of every Config.
+func ofConfig() *shape { return shapeOf("", reflect.TypeFor[Config]()) }
+
+// below adds the keys of the section of type t at a place.
+func (s *shape) below(at *place, t reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) { // those of embedded structs too
 		name := f.Tag.Get("toml")
 		if name == "" || name == "-" { // no key
 			continue
 		}
-		p := place{strings.TrimPrefix(at.path+"."+name, "."), slices.Concat(at.index, f.Index), f.Tag}
-		list = append(list, p)
-		if f.Type.Kind() == reflect.Struct {
-			list = append(list, below(p, f.Type)...)
+		p := &place{path: name, index: f.Index, tag: f.Tag, around: at}
+		if at != nil {
+			p.path, p.index = at.path+"."+name, slices.Concat(at.index, f.Index)
+		}
+		s.add(p, f.Type)
+	}
+}
+
+// add adds a key or a section of type t, with what its tags say.
+func (s *shape) add(p *place, t reflect.Type) {
+	if text := p.tag.Get("when"); text != "" {
+		c, err := section.When(text, around(p.path))
+		if err != nil {
+			panic("config: " + p.path + ": " + err.Error())
+		}
+		p.when = &c
+	}
+	if text := p.tag.Get("max"); text != "" {
+		var err error
+		if p.most, err = strconv.ParseFloat(text, 64); err != nil {
+			panic("config: " + p.path + ": the tag max is no number: " + text)
+		}
+	}
+	p.section = t.Kind() == reflect.Struct
+	s.all, s.at[p.path] = append(s.all, p), p
+	if !p.section {
+		s.keys = append(s.keys, p)
+		return
+	}
+	s.sections = append(s.sections, p)
+	if x, can := reflect.New(t).Interface().(section.Switched); can {
+		for _, key := range section.Switches(x) {
+			p.switches = append(p.switches, p.path+"."+key)
+		}
+		p.switched = strings.Join(p.switches, " or ")
+		if f, _ := t.FieldByName("Weight"); len(p.switches) > 0 &&
+			strings.HasSuffix(p.switches[0], "."+f.Tag.Get("toml")) {
+			p.switched += " > 0"
+		}
+	}
+	s.below(p, t)
+}
+
+// around returns the path of the section that a key or section is in.
+func around(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
+
+// fields lists the places of c that of picks, in the order of the structs, those of other modules last.
+func (c *Config) fields(of func(*shape) []*place) (list []field) {
+	v, places := reflect.ValueOf(c).Elem(), of(ofConfig())
+	list = make([]field, len(places), len(places)+len(c.Added))
+	for i, p := range places {
+		list[i] = field{p, v.FieldByIndex(p.index)}
+	}
+	for _, a := range c.Added {
+		v := reflect.ValueOf(a.Section).Elem()
+		for _, p := range of(shapeOf(a.Path, v.Type())) {
+			list = append(list, field{p, v.FieldByIndex(p.index)})
 		}
 	}
 	return list
 }
 
-// leaves lists the keys of c that hold values, in the order of the structs.
-func leaves(c *Config) []field {
-	return slices.DeleteFunc(fields(c), field.section)
+func everything(s *shape) []*place { return s.all }
+
+// leaves lists the keys of c that hold values.
+func (c *Config) leaves() []field { return c.fields(func(s *shape) []*place { return s.keys }) }
+
+// sections lists the sections of c, each before those in it.
+func (c *Config) sections() []field { return c.fields(func(s *shape) []*place { return s.sections }) }
+
+// at returns the key or section at a dotted path, and whether there is one.
+func (c *Config) at(path string) (f field, ok bool) {
+	if p, ok := ofConfig().at[path]; ok {
+		return field{p, reflect.ValueOf(c).Elem().FieldByIndex(p.index)}, true
+	}
+	for _, a := range c.Added {
+		v := reflect.ValueOf(a.Section).Elem()
+		if p, ok := shapeOf(a.Path, v.Type()).at[path]; ok {
+			return field{p, v.FieldByIndex(p.index)}, true
+		}
+	}
+	return f, false
 }
 
-// schema maps every dotted path of c, sections included, to its field.
-func schema(c *Config) map[string]reflect.Value {
-	m := make(map[string]reflect.Value, len(places()))
-	for _, f := range fields(c) {
-		m[f.path] = f.value
+// value returns the value at a path; one that is not there is a mistake of the program.
+func (c *Config) value(path string) reflect.Value {
+	f, ok := c.at(path)
+	if !ok {
+		panic("config: there is no key " + path)
 	}
-	return m
+	return f.value
 }
+
+// pointer returns the pointer to the section that a field is.
+func (f field) pointer() any { return f.value.Addr().Interface() }
 
 // Paths returns the dotted path of every key that holds a value, in the order
 // of the documentation.
-func Paths() []string {
-	var c Config
-	var paths []string
-	for _, f := range leaves(&c) {
-		paths = append(paths, f.path)
+func Paths() (paths []string) {
+	for _, p := range ofConfig().keys {
+		paths = append(paths, p.path)
 	}
 	return paths
 }
 
 // Get returns the value at a dotted path, and whether there is such a key.
-func (c Config) Get(path string) (any, bool) {
-	p, ok := placeOf()[path]
-	if !ok {
-		return c.addedValue(path)
-	}
-	v := reflect.ValueOf(&c).Elem().FieldByIndex(p.index)
-	if v.Kind() == reflect.Struct {
+func (c *Config) Get(path string) (any, bool) {
+	f, ok := c.at(path)
+	if !ok || f.section {
 		return nil, false
 	}
-	return v.Interface(), true
+	return f.value.Interface(), true
 }
 
 // longestKey is the length in bytes above which a text is like no key.
@@ -150,9 +196,9 @@ func (l *loader) nearest(path string) string {
 	}
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	best, bestDist := "", len(path)/2+1
-	for _, f := range fields(l.config) {
+	for _, f := range l.config.fields(everything) {
 		k := f.path
-		d := distance(path, k)
+		d := words.Edits(path, k)
 		if !strings.HasPrefix(path, k) && last == k[strings.LastIndexByte(k, '.')+1:] {
 			d = min(d, 2)
 		}
@@ -164,31 +210,6 @@ func (l *loader) nearest(path string) string {
 		return "docs/config.md lists the keys"
 	}
 	return "did you mean " + best + "?"
-}
-
-// distance is the number of edits (insert, delete, replace, swap of neighbours)
-// that turn a into b.
-func distance(a, b string) int {
-	// Rows i-2, i-1 and i of the dynamic programme over prefixes.
-	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], prev2[j-2]+1)
-			}
-		}
-		prev2, prev, row = prev, row, prev2
-	}
-	return prev[len(b)]
 }
 
 // group is a set of keys that give one quantity in different units.
@@ -208,12 +229,12 @@ var groups = []group{
 // clearReplaced zeroes the units that a layer of configuration replaced: a file
 // that sets train.max_steps overrides the default train.max_epochs, and an
 // override on the command line overrides both. set holds the keys the layer set.
-func clearReplaced(fields map[string]reflect.Value, set map[string]bool) {
+func (c *Config) clearReplaced(set map[string]bool) {
 	for _, g := range groups {
-		chosen := slices.ContainsFunc(g.paths, func(p string) bool { return set[p] && !fields[p].IsZero() })
+		chosen := slices.ContainsFunc(g.paths, func(p string) bool { return set[p] && !c.value(p).IsZero() })
 		for _, p := range g.paths {
 			if chosen && !set[p] {
-				fields[p].SetZero()
+				c.value(p).SetZero()
 			}
 		}
 	}
@@ -221,7 +242,7 @@ func clearReplaced(fields map[string]reflect.Value, set map[string]bool) {
 
 // replaced says whether the key at path is a unit of 0 in the place of which another one is set.
 func replaced(c *Config, path string) bool {
-	set := func(p string) bool { v, _ := c.Get(p); return !reflect.ValueOf(v).IsZero() }
+	set := func(p string) bool { return !c.value(p).IsZero() }
 	return !set(path) && slices.ContainsFunc(groups, func(g group) bool {
 		return slices.Contains(g.paths, path) && slices.ContainsFunc(g.paths, set)
 	})

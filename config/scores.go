@@ -7,13 +7,13 @@ import (
 )
 
 // PairTerms returns the terms of the score of the contrast that a pair has without the queue.
-func (c Config) PairTerms() objectives.Terms {
+func (c *Config) PairTerms() objectives.Terms {
 	space, _ := c.Model.Head.Space()
 	return objectives.PairTerms(c.View(), space)
 }
 
 // EvalTerms returns the terms of the score by which retrieval is evaluated.
-func (c Config) EvalTerms() objectives.Terms {
+func (c *Config) EvalTerms() objectives.Terms {
 	switch {
 	case c.Has(section.Sentences): // whatever the score of pairs
 		return objectives.Terms{{Kind: scoring.Cosine, Weight: 1}}
@@ -24,8 +24,9 @@ func (c Config) EvalTerms() objectives.Terms {
 }
 
 // trainMetric says how a run without a learned metric gets one, if it can.
-func (c Config) trainMetric() string {
-	with := c
+func (c *Config) trainMetric() string {
+	with := *c
+	with.seen = nil
 	with.Objective.ITC.Score, with.Objective.ITC.Scores = string(scoring.GSSF), nil
 	if !with.Has(section.Metric) {
 		return `no loss of this run compares pairs by a score: use eval.score = "train"`
@@ -34,7 +35,7 @@ func (c Config) trainMetric() string {
 }
 
 // LeastTemperature returns the least temperature of the contrast.
-func (c Config) LeastTemperature() float64 {
+func (c *Config) LeastTemperature() float64 {
 	space, _ := c.Model.Head.Space()
 	return c.Objective.ITC.LeastTemperature(space)
 }

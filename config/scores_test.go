@@ -199,10 +199,7 @@ func TestCombinedMessages(t *testing.T) {
 			t.Fatalf("before %q: %v", x.want, err)
 		}
 		x.change(&c)
-		err := c.Validate()
-		if err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("got  %v\nwant %s", err, x.want)
-		}
+		wants(t, "", c, x.want)
 	}
 }
 
@@ -255,7 +252,5 @@ func TestPlansReadMetric(t *testing.T) {
 		t.Errorf("%v, metric %t", err, c.Has(section.Metric))
 	}
 	c.Objective.GSSF.Form, c.Objective.GSSF.Dropout = "diag", 0.1
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), `objective.gssf.dropout: is not of objective.gssf.form "diag"`) {
-		t.Errorf("dropout of a diagonal: %v", err)
-	}
+	wants(t, "dropout of a diagonal", c, `objective.gssf.dropout: is not of objective.gssf.form "diag"`)
 }

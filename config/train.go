@@ -17,7 +17,7 @@ type Train struct {
 	// what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a
 	// micro-batch) | features (one loss, which compares the pairs of all, as if they were one batch: another forward
 	// pass, the memory of one micro-batch)
-	Accumulate string `toml:"accumulate" read:"micro-batches"`
+	Accumulate string `toml:"accumulate" when:"accumulate_steps>1"`
 	// length of the run in updates
 	MaxSteps int `toml:"max_steps" max:"1000000000"`
 	// length of the run in passes over the training data, each of whole batches: with data.drop_last = false the
@@ -50,7 +50,8 @@ type Train struct {
 	OnNaN string `toml:"on_nan"`
 }
 
-func (t *Train) defaults() {
+// Defaults implements section.Defaulter.
+func (t *Train) Defaults() {
 	*t = Train{BatchSize: 64, AccumulateSteps: 1, Accumulate: AccumulateGradients, MaxEpochs: 30, LogEverySteps: 10,
 		SaveEverySteps: 1000, SaveEveryMinutes: 15, KeepLast: 2, KeepBest: 1, KeepBestBy: KeepByBetter, OnNaN: "stop"}
 }
@@ -62,12 +63,12 @@ const (
 )
 
 // AccumulatesFeatures says whether losses compare the pairs of several micro-batches.
-func (c Config) AccumulatesFeatures() bool {
+func (c *Config) AccumulatesFeatures() bool {
 	return c.Train.Accumulate == AccumulateFeatures && c.Train.AccumulateSteps > 1
 }
 
 // ComparedRows returns the number of pairs that a process has of those that losses compare with each other.
-func (c Config) ComparedRows() int {
+func (c *Config) ComparedRows() int {
 	if c.AccumulatesFeatures() {
 		return c.Train.BatchSize * c.Train.AccumulateSteps
 	}
@@ -81,7 +82,7 @@ func (t *Train) Length() schedule.Length {
 }
 
 // HeldBatches returns the batches that a step has in memory at a time.
-func (c Config) HeldBatches() int {
+func (c *Config) HeldBatches() int {
 	if c.AccumulatesFeatures() {
 		return c.Train.AccumulateSteps
 	}
@@ -98,23 +99,25 @@ const (
 // KeepsByMetric says whether train.keep_best_by names a number of the evaluations.
 func (t *Train) KeepsByMetric() bool { return strings.HasPrefix(t.KeepBestBy, "eval/") }
 
-func (t *Train) check(k *checker, c *Config) {
-	k.Positive("train.batch_size", "train.accumulate_steps", "train.log_every_steps")
-	k.Require("train.batch_size", t.BatchSize >= 2, "must be >= 2",
+// Check implements section.Checked.
+func (t *Train) Check(k *section.Checker) {
+	c := section.Of[Config](k)
+	k.Positive("batch_size", "accumulate_steps", "log_every_steps")
+	k.Require("batch_size", t.BatchSize >= 2, "must be >= 2",
 		"contrast and matching need another pair as a negative")
-	k.NotNegative("train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes",
-		"train.eval_every_steps", "train.save_every_steps", "train.save_every_minutes", "train.keep_last",
-		"train.keep_best", "train.keep_every_steps")
+	k.NotNegative("max_steps", "max_epochs", "max_samples", "max_minutes",
+		"eval_every_steps", "save_every_steps", "save_every_minutes", "keep_last",
+		"keep_best", "keep_every_steps")
 	if !t.KeepsByMetric() {
-		k.OneOf("train.keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
+		k.OneOf("keep_best_by", KeepByBetter, KeepByFirst, KeepByRerank)
 	}
 	for _, of := range []string{"eval/sts/", "eval/pairs/", "eval/isotropy/"} {
-		k.Training("train.keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) ||
-			slices.Contains(c.Eval.Beside, "sentences") || c.Has(section.Sentences) && len(c.Eval.Sentences.Tasks) > 0,
+		k.Training("keep_best_by", !strings.HasPrefix(t.KeepBestBy, of) ||
+			slices.Contains(c.Eval.Beside, "sentences") || k.Has(section.Sentences) && len(c.Eval.Sentences.Tasks) > 0,
 			"names a number that is not measured", `add "sentences" to eval.beside`)
 	}
-	k.OneOf("train.on_nan", "stop", "skip", "rollback")
-	k.OneOf("train.accumulate", AccumulateGradients, AccumulateFeatures)
+	k.OneOf("on_nan", "stop", "skip", "rollback")
+	k.OneOf("accumulate", AccumulateGradients, AccumulateFeatures)
 	if c.AccumulatesFeatures() {
 		t.checkFeatures(k, c)
 	}
@@ -122,10 +125,10 @@ func (t *Train) check(k *checker, c *Config) {
 
 // checkFeatures tells losses that read more than features, which are all that is kept of the
 // micro-batches.
-func (t *Train) checkFeatures(k *checker, c *Config) {
-	k.Training("train.accumulate", c.Has(section.Captions), `must be "gradients"`, k.Named()+" has no pairs")
+func (t *Train) checkFeatures(k *section.Checker, c *Config) {
+	k.Training("accumulate", k.Has(section.Captions), `must be "gradients"`, k.Named()+" has no pairs")
 	for _, l := range c.on(section.States) {
-		k.Training("train.accumulate", false, `must be "gradients" with `+l.key()+" > 0",
+		k.Training("accumulate", false, `must be "gradients" with `+l.key()+" > 0",
 			"it reads more than the features of other micro-batches: set "+l.key()+" = 0")
 	}
 }

@@ -11,9 +11,14 @@ import (
 	"github.com/geoalign/geoalign/objectives"
 )
 
-func TestDefaultIsValid(t *testing.T) {
-	if err := Default().Validate(); err != nil {
-		t.Error(err)
+func TestDefaultIsValid(t *testing.T) { wants(t, "", Default(), "") }
+
+// wants holds the problems of a configuration against what they must have in them; empty: there are none.
+func wants(t *testing.T, name string, c Config, want string) {
+	t.Helper()
+	err := c.Validate()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: got  %v\nwant %s", name, err, want)
 	}
 }
 
@@ -617,9 +622,7 @@ func TestValidateAcceptsHeads(t *testing.T) {
 	} {
 		c := pairsConfig()
 		change(&c)
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		wants(t, name, c, "")
 	}
 }
 
@@ -638,9 +641,7 @@ func TestValidateAcceptsDualEncoders(t *testing.T) {
 	} {
 		c := clip()
 		change(&c)
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		wants(t, name, c, "")
 	}
 }
 
@@ -660,9 +661,7 @@ func TestValidateAcceptsSwitchedOffParts(t *testing.T) {
 	for name, change := range rows {
 		c := Default()
 		change(&c)
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		wants(t, name, c, "")
 	}
 }
 
@@ -671,7 +670,7 @@ func TestValidateAcceptsSwitchedOffParts(t *testing.T) {
 func TestNoNumberIsUnchecked(t *testing.T) {
 	for _, p := range Paths() {
 		c := Default()
-		v := schema(&c)[p]
+		v := c.value(p)
 		switch {
 		case v.CanInt():
 			v.SetInt(-1)
@@ -733,11 +732,9 @@ func identities(c *Config) {
 func TestIdentities(t *testing.T) {
 	c := Default()
 	identities(&c)
-	if err := c.Validate(); err != nil {
-		t.Error(err)
-	}
-	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.ReadsSecondView() || c.BatchIdentities() != 2 {
-		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.ReadsSecondView(), c.BatchIdentities())
+	wants(t, "", c, "")
+	if !c.Has(section.ImagesAlone) || !c.Has(section.Metric) || c.Has(section.SecondView) || c.Data.Identities.Of(c.Train.BatchSize) != 2 {
+		t.Errorf("images alone %t, metric %t, second view %t, %d identities a batch", c.Has(section.ImagesAlone), c.Has(section.Metric), c.Has(section.SecondView), c.Data.Identities.Of(c.Train.BatchSize))
 	}
 }
 
@@ -760,10 +757,8 @@ func TestSentencesBesideOtherLosses(t *testing.T) {
 		"objective.geometric.weight", "objective.structure.weight", "objective.captioning.weight",
 	} {
 		c := mixed()
-		schema(&c)[key].SetFloat(1)
-		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.sentences.batches: must be 0 with losses on images besides objective.mcse") {
-			t.Errorf("%s: got %v", key, err)
-		}
+		c.value(key).SetFloat(1)
+		wants(t, key, c, "data.sentences.batches: must be 0 with losses on images besides objective.mcse")
 	}
 }
 
@@ -781,21 +776,17 @@ func TestTokenLosses(t *testing.T) {
 			{func(c *Config) { c.Data.CacheFeatures, c.Model.Image.Freeze = true, true }, ": must be 0 with data.cache_features and a frozen tower (got 1); tokens are not kept"},
 		} {
 			c := Default()
-			schema(&c)[key].SetFloat(1)
+			c.value(key).SetFloat(1)
 			if err := c.Validate(); err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
 			r.change(&c)
-			if err := c.Validate(); err == nil || !strings.Contains(err.Error(), key+r.want) {
-				t.Errorf("got %v\nwant %s%s", err, key, r.want)
-			}
+			wants(t, key, c, key+r.want)
 		}
 		c := Default()
 		c.Objective.ITC.Weight, c.Objective.ITM.Weight, c.Objective.MLM.Weight = 0, 0, 0
 		c.Momentum.Enabled, c.Queue.Size, c.Objective.Distill.Alpha, c.Data.Views = false, 0, 0, 1
-		schema(&c)[key].SetFloat(1)
-		if err := c.Validate(); err != nil {
-			t.Errorf("%s alone: %v", key, err)
-		}
+		c.value(key).SetFloat(1)
+		wants(t, key, c, "")
 	}
 }

@@ -171,7 +171,8 @@ func ParseStored(name string, text []byte, sets []string, added ...Added) (Confi
 			continue
 		}
 		e.Where = l.where[e.Path]
-		if known[e.Path] == e.Msg && !strings.HasPrefix(e.Where, setPlace) && fixedOf(e.Path) < FixedModel {
+		f, is := c.at(e.Path)
+		if known[e.Path] == e.Msg && !strings.HasPrefix(e.Where, setPlace) && (!is || f.fixed() < FixedModel) {
 			l.note("", "%v: kept, as the run was made with it", e)
 			continue
 		}

@@ -81,7 +81,7 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
-	if cfg.Data.Views > 1 && !d.views && (cfg.ReadsSecondView() || len(o.Losses) > 0) {
+	if cfg.Data.Views > 1 && !d.views && (cfg.Has(section.SecondView) || len(o.Losses) > 0) {
 		d.image.teacher = map[string]string{batch.Images: batch.Views}
 	}
 	d.space = space
@@ -123,8 +123,8 @@ func Columns(cfg config.Config) ([]batch.Column, error) {
 	for _, x := range []struct {
 		text batch.Text
 		read bool
-	}{{batch.PositiveText, cfg.HasPositives() || cfg.Has(section.SentencePairs) && !cfg.JointPairs()},
-		{batch.NegativeText, cfg.HasNegatives()}} {
+	}{{batch.PositiveText, cfg.Has(section.Positives) || cfg.Has(section.SentencePairs) && !cfg.JointPairs()},
+		{batch.NegativeText, cfg.Has(section.Negatives)}} {
 		if x.read {
 			add(d.text.trained(), map[string]string{batch.Tokens: x.text.Tokens, batch.Lengths: x.text.Lengths})
 		}

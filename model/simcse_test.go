@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/objectives"
 )
@@ -150,7 +151,7 @@ func TestSimCSE(t *testing.T) {
 				return wide(x)
 			}
 			z1, z2, z3 := z(b.Tokens, b.Lengths), z(b.Positives, b.PositiveLengths), z(b.Negatives, b.NegativeLengths)
-			if !cfg.HasNegatives() {
+			if !cfg.Has(section.Negatives) {
 				z3 = nil
 			}
 			loss, hits := naiveSimCSE(z1, z2, z3, len(z1)/4, c.Temperature, c.HardNegativeWeight)

@@ -33,7 +33,7 @@ var tunings = map[string]func(m *config.Model){
 
 func allTuning(m *config.Model) {
 	m.LoRA = encoders.LoRA{Rank: 2, Alpha: 3, Layers: everyBlock}
-	if (config.Config{Model: *m}).Has(section.ImagesAlone) {
+	if (&config.Config{Model: *m}).Has(section.ImagesAlone) {
 		m.LoRA.Layers = everyBlock[:1]
 	}
 	m.Tuning = encoders.Tuning{AdapterWidth: 3, AdapterActivation: "gelu", BitFit: true, PartialBlocks: 1, PromptTokens: 2, PromptDeep: true, SSF: true, Metric: "diag"}

@@ -32,7 +32,7 @@ func TestMCSE(t *testing.T) {
 		s.Online.Image.Features = v
 		l := &MCSE{Weighted: section.Weigh(2), Temperature: tau}
 		if paired != nil {
-			s.Config = section.NewView(nil, section.Facts{Held: map[section.Fact]bool{section.Mixed: true}})
+			s.Config = section.NewView(nil, nil, section.Facts{Held: map[section.Fact]bool{section.Mixed: true}})
 		}
 		l.Prepare(s)
 		parts := l.Build(s)

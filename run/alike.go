@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/run/setup"
@@ -35,7 +36,7 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 			}
 		}
 	}
-	if r.cfg.ReadsImageFiles() {
+	if r.cfg.Has(section.ImageFiles) {
 		out = append(out, setup.DecoderFact(images.JPEGDecoder()))
 	}
 	if r.tok != nil {

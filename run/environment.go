@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/run/folder"
@@ -37,7 +38,7 @@ func (r *Run) tellData() {
 func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
 	now := images.JPEGDecoder().String()
 	if was, ok := folder.Environment(folder.Of(from)); ok && was.Decoder != "" && was.Decoder != now &&
-		r.cfg.ReadsImageFiles() {
+		r.cfg.Has(section.ImageFiles) {
 		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", now, was.Decoder)
 	}
 }

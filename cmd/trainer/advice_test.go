@@ -61,8 +61,11 @@ func changes(line, elsewhere string) []advicetest.Change {
 // defaults is the keys of the default configuration; open values are tried in the tests of package config.
 type defaults struct{}
 
-func (defaults) Value(path string) (any, bool) { return config.Default().Get(path) }
-func (defaults) Open(string) []string          { return nil }
+func (defaults) Value(path string) (any, bool) {
+	c := config.Default()
+	return c.Get(path)
+}
+func (defaults) Open(string) []string { return nil }
 
 // checkNamed fails for a flag, key, command or page that a line names and that is not there. A flag must be one of
 // the command that failed, or of one that the line names.

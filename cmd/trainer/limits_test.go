@@ -113,10 +113,10 @@ func slow(t *testing.T, args []string) bool {
 
 // strangeSettings sets one to three keys, mostly to values of their type.
 func strangeSettings(r *rand.Rand) (args []string) {
-	paths := config.Paths()
+	paths, c := config.Paths(), config.Default()
 	for n := 1 + r.IntN(3); n > 0; n-- {
 		path := paths[r.IntN(len(paths))]
-		v, _ := config.Default().Get(path)
+		v, _ := c.Get(path)
 		kind := reflect.TypeOf(v).Kind()
 		if r.IntN(12) == 0 {
 			kind = []reflect.Kind{reflect.Int, reflect.Float64, reflect.Bool, reflect.String, reflect.Slice, reflect.Struct}[r.IntN(6)]

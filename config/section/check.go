@@ -11,15 +11,12 @@ import (
 type Checker struct {
 	*View
 	Errs   Errors
-	fields map[string]reflect.Value
 	failed map[string]bool
 	at     string // path of the section that is checked
 }
 
-// NewChecker returns a checker of the keys of fields, by path.
-func NewChecker(fields map[string]reflect.Value, v *View) *Checker {
-	return &Checker{View: v, fields: fields, failed: map[string]bool{}}
-}
+// NewChecker returns a checker of the keys of a configuration.
+func NewChecker(v *View) *Checker { return &Checker{View: v, failed: map[string]bool{}} }
 
 // Enter makes keys without a dot those of the section at path, and returns k.
 func (k *Checker) Enter(path string) *Checker {
@@ -37,13 +34,12 @@ func (k *Checker) Path(key string) string {
 
 // Require records a problem of a key unless ok.
 func (k *Checker) Require(key string, ok bool, msg string, hint ...string) {
-	path := k.Path(key)
-	if ok || k.failed[path] {
+	if ok || k.failed[k.Path(key)] {
 		return
 	}
+	path := k.Path(key)
 	k.failed[path] = true
-	k.Errs = append(k.Errs, &Error{Path: path, Value: k.fields[path].Interface(), Msg: msg,
-		Hint: strings.Join(hint, " ")})
+	k.Errs = append(k.Errs, &Error{Path: path, Value: k.Value(key), Msg: msg, Hint: strings.Join(hint, " ")})
 }
 
 // Training is Require of what training alone reads.
@@ -74,11 +70,13 @@ func (k *Checker) Needs(key string, needs ...Fact) {
 }
 
 // Value returns the value of a key.
-func (k *Checker) Value(key string) any { return k.fields[k.Path(key)].Interface() }
+func (k *Checker) Value(key string) any { return k.of(key).Interface() }
+
+func (k *Checker) of(key string) reflect.Value { return k.value(k.Path(key)) }
 
 // Number returns the value of a key as a float64.
 func (k *Checker) Number(key string) float64 {
-	v := k.fields[k.Path(key)]
+	v := k.of(key)
 	if v.CanInt() {
 		return float64(v.Int())
 	}
@@ -108,12 +106,7 @@ func (k *Checker) BelowOne(keys ...string) {
 }
 
 // Share requires values in [0, 1].
-func (k *Checker) Share(keys ...string) {
-	for _, p := range keys {
-		v := k.Number(p)
-		k.Require(p, v >= 0 && v <= 1, "must be between 0 and 1")
-	}
-}
+func (k *Checker) Share(keys ...string) { k.Between(0, 1, keys...) }
 
 // Between requires numbers in [least, most].
 func (k *Checker) Between(least, most float64, keys ...string) {
@@ -125,12 +118,12 @@ func (k *Checker) Between(least, most float64, keys ...string) {
 
 // OneOf requires one of the allowed values.
 func (k *Checker) OneOf(key string, allowed ...string) {
-	k.Require(key, slices.Contains(allowed, k.fields[k.Path(key)].String()),
+	k.Require(key, slices.Contains(allowed, k.of(key).String()),
 		"must be one of "+strings.Join(allowed, ", "))
 }
 
 // OneOfOrEmpty is OneOf for a key whose empty value stands for one of them.
 func (k *Checker) OneOfOrEmpty(key string, allowed ...string) {
-	v := k.fields[k.Path(key)].String()
+	v := k.of(key).String()
 	k.Require(key, v == "" || slices.Contains(allowed, v), "must be empty or one of "+strings.Join(allowed, ", "))
 }

@@ -71,6 +71,9 @@ const (
 	TextFiles    Fact = "text files"        // sentences are read from files
 	Positives    Fact = "positives"         // a sentence has a positive beside it
 	Negatives    Fact = "negatives"         // and a hard negative
+	Ranks        Fact = "ranks"             // several processes train together
+	Searched     Fact = "searched"          // a gallery is searched by the score of pairs or of identities
+	TextLearns   Fact = "text learns"       // the text tower or fusion layers are trained
 	Mixed        Fact = "mixed"             // batches of sentences stand between those of pairs
 	Encoded      Fact = "encoded sentences" // sentences are encoded for an evaluation
 )
@@ -168,9 +171,13 @@ var facts = map[Fact]about{
 		"or a model.system with a text tower and eval.zeroshot.images", "this run does not read files of images"},
 	Root: {`a data.kind other than "scenes", data.vocab, or files of data.sentences, eval.zeroshot, eval.textprobe, ` +
 		"eval.sentences, eval.sentiment or eval.vqa", "this run does not read files"},
-	TextFiles:       {`data.kind = "sentences", or data.sentences.batches > 0`, "this run does not read files of sentences"},
-	Positives:       {"data.sentences.positive", "this run has no positives"},
-	Negatives:       {"data.sentences.negative", "this run has no hard negatives"},
+	TextFiles: {`data.kind = "sentences", or data.sentences.batches > 0`, "this run does not read files of sentences"},
+	Positives: {"data.sentences.positive", "this run has no positives"},
+	Negatives: {"data.sentences.negative", "this run has no hard negatives"},
+	Ranks:     {"several processes that train together", "one process trains"},
+	Searched:  {"a model.system of pairs or of identities that is trained in steps", "there is no score to search by"},
+	TextLearns: {"model.text.freeze = false, or fusion layers, and a loss that reads texts",
+		"no text tower is trained"},
 	Mixed:           {"data.sentences.batches > 0", "this run has no batches of sentences"},
 	Encoded:         {"eval.sentences.tasks or eval.sentiment.train_texts", "this run encodes no sentences"},
 	PairScores:      {"a loss over scores of pairs", "no loss compares pairs by a score"},

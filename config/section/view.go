@@ -2,14 +2,19 @@ package section
 
 import "reflect"
 
-// View is a configuration as a component sees it: the facts that hold, and the sections that its package may import.
+// View is a configuration as a component sees it: the facts that hold, the sections that its package may import, and
+// the values of keys by their paths.
 type View struct {
 	Facts
 	sections []any
+	value    func(path string) reflect.Value
 }
 
-// NewView returns a view of sections, pointers to their structs, between which facts hold.
-func NewView(sections []any, facts Facts) *View { return &View{facts, sections} }
+// NewView returns a view of sections, pointers to their structs, between which facts hold. value panics where there is
+// no key: its path is then a mistake of the program.
+func NewView(sections []any, value func(path string) reflect.Value, facts Facts) *View {
+	return &View{facts, sections, value}
+}
 
 // Has says whether a fact holds.
 func (v *View) Has(f Fact) bool { return v.Held[f] }

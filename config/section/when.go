@@ -57,29 +57,26 @@ func parseTerm(text, at string) (t term, ok bool) {
 	return t, t.path != "" && !strings.ContainsAny(t.path, " |<>=!~")
 }
 
-// Holds says whether the condition does, with these values of keys and these facts. A key that is not there is a
-// mistake of the program.
-func (c Condition) Holds(value func(path string) (any, bool), has func(Fact) bool) bool {
+// Holds says whether the condition does in a configuration.
+func (c Condition) Holds(v *View) bool {
 	return slices.ContainsFunc(c.groups, func(terms []term) bool {
 		return !slices.ContainsFunc(terms, func(t term) bool {
 			if t.fact != "" {
-				return !has(t.fact)
+				return !v.Has(t.fact)
 			}
-			v, ok := value(t.path)
-			if !ok {
-				panic("section: the tag when names no key: " + t.path)
-			}
-			return !t.holds(reflect.ValueOf(v))
+			return !t.holds(v.value(t.path))
 		})
 	})
 }
 
 func (t term) holds(v reflect.Value) bool {
 	switch t.op {
-	case "=":
-		return slices.Contains(t.values, fmt.Sprint(v.Interface()))
-	case "!=":
-		return !slices.Contains(t.values, fmt.Sprint(v.Interface()))
+	case "=", "!=":
+		text := v.String()
+		if v.Kind() != reflect.String {
+			text = fmt.Sprint(v.Interface())
+		}
+		return slices.Contains(t.values, text) == (t.op == "=")
 	case "~":
 		return strings.Contains(v.String(), t.values[0])
 	case ">":

@@ -265,30 +265,9 @@ func (m *Matrix) nearestRun(name string) string {
 func nearest(name string, known []string) string {
 	best, least := "", len(name)/2+1
 	for _, k := range known {
-		if d := edits(name, k); d < least {
+		if d := words.Edits(name, k); d < least {
 			best, least = k, d
 		}
 	}
 	return best
-}
-
-// edits is the number of insertions, deletions and replacements from a to b.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

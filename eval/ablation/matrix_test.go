@@ -185,17 +185,6 @@ func TestDocumentedExample(t *testing.T) {
 	}
 }
 
-func TestEdits(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"same", "same", 0}} {
-		if got := edits(c.a, c.b); got != c.want {
-			t.Errorf("%s to %s: got %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add(head + "[[run]]\nname = \"a\"\n[[sweep]]\nkey = \"x\"\nvalues = [[1, 2], \"s\"]\nstart = \"a\"\n")
 	f.Add(head + "[[run]]\nname = \"a\"\nstart = \"b\"\n[[run]]\nname = \"b\"\nstart = \"a\"\n")

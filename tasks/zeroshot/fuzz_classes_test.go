@@ -26,8 +26,8 @@ func TestReadClasses(t *testing.T) {
 	if want := []string{"dog", "a cat", "\uFFFD"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q (%v)", got, want, err)
 	}
-	check.Fails(parseClasses(strings.NewReader("dog\n\ncat")))(t, "line 2 is empty")
-	check.Fails(parseClasses(strings.NewReader("dog\n"+strings.Repeat("x", 1<<20))))(t, "line 2: ")
+	check.Fails(classesIn(t, "dog\n\n\ncat"))(t, "line 2: it is empty")
+	check.Fails(classesIn(t, "dog\n"+strings.Repeat("x", 1<<20)))(t, "line 2: it has more than 65536 bytes")
 }
 
 // FuzzReadClasses: every line is a name or the file an error.
