@@ -28,18 +28,20 @@ func (c *Config) problems() Errors {
 	c = c.settled()
 	k := section.NewChecker(c.View())
 	for _, f := range c.leaves() {
-		if f.value.Kind() == reflect.Float64 {
+		switch f.value.Kind() {
+		case reflect.Float64:
 			k.Require(f.path, isFinite(f.value.Float()), "must be a finite number")
-		}
-		switch v := f.value.Interface().(type) { // a file can hold no other text
-		case string:
-			k.Require(f.path, utf8.ValidString(v), "must be UTF-8 text")
-		case []float64:
-			k.Require(f.path, !slices.ContainsFunc(v, func(v float64) bool { return !isFinite(v) }),
-				"must be finite numbers")
-		case []string:
-			k.Require(f.path, !slices.ContainsFunc(v, func(s string) bool { return !utf8.ValidString(s) }),
-				"must be UTF-8 text")
+		case reflect.String: // a file can hold no other text
+			k.Require(f.path, utf8.ValidString(f.value.String()), "must be UTF-8 text")
+		case reflect.Slice:
+			switch list := f.value.Interface().(type) {
+			case []float64:
+				k.Require(f.path, !slices.ContainsFunc(list, func(v float64) bool { return !isFinite(v) }),
+					"must be finite numbers")
+			case []string:
+				k.Require(f.path, !slices.ContainsFunc(list, func(s string) bool { return !utf8.ValidString(s) }),
+					"must be UTF-8 text")
+			}
 		}
 	}
 	idle := "" // section that training in steps alone reads, with all in it, in a system without steps

@@ -32,8 +32,8 @@ func above(v reflect.Value, most float64) bool {
 // checkLimits checks every key against its tag max.
 func (c *Config) checkLimits(k *section.Checker) {
 	for _, f := range c.leaves() {
-		if text := f.tag.Get("max"); text != "" {
-			k.Require(f.path, !above(f.value, f.most), "must be at most "+text, limitHint)
+		if f.most > 0 && above(f.value, f.most) {
+			k.Require(f.path, false, "must be at most "+f.tag.Get("max"), limitHint)
 		}
 	}
 }
