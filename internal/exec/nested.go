@@ -23,13 +23,18 @@ type Nested struct {
 	Graph   *gorgonia.ExprGraph
 	Outputs gorgonia.Nodes
 	Runs    int // in one step
+	// Partial says that runs use a part of the memory of results, whose rest may hold anything: whether numbers are
+	// finite is looked for in the result of the op alone.
+	Partial bool
+	// OnDevice is in its place in a machine with a device, such as the same for larger chunks; nil: there is no other.
+	OnDevice *Nested
 }
 
 // Inner is the compiled computation of a Nester. It is bound when the op is prepared;
 // its memory holds between two runs what the op puts there, and nothing between two steps.
 type Inner struct {
 	*Machine
-	runs   int
+	Nested *Nested
 	around *Machine // nil for an op that runs on its own
 }
 
@@ -58,17 +63,22 @@ func (n *Inner) Run() error {
 	return n.Machine.Run(n.around.ctx)
 }
 
-// nestedOf returns the computation within an op, or nil.
-func nestedOf(o gorgonia.Op) *Nested {
-	if n, ok := o.(Nester); ok {
-		return n.Nested()
+// nestedOf returns the computation within an op on the host or a device, or nil.
+func nestedOf(o gorgonia.Op, d Device) *Nested {
+	x, ok := o.(Nester)
+	if !ok {
+		return nil
 	}
-	return nil
+	n := x.Nested()
+	if n != nil && n.OnDevice != nil && d != nil {
+		return n.OnDevice
+	}
+	return n
 }
 
 // nested plans the computation within e's op and adds its memory to the scratch.
 func (p *plan) nested(e *entry, cfg Config) error {
-	n := nestedOf(e.node.Op())
+	n := nestedOf(e.node.Op(), cfg.Device)
 	if n == nil {
 		return nil
 	}
@@ -87,10 +97,11 @@ func aligned(n int) int { return (n + align - 1) / align * align }
 // inner makes the machine within entry e in the scratch of its op.
 func (b *builder) inner(e *entry) (*Inner, error) {
 	rest := b.scratch[aligned(e.own):e.scratch]
-	m := newMachine(Config{Engine: b.cfg.Engine, CheckNaN: b.cfg.CheckNaN}, e.inner)
+	own := nestedOf(e.node.Op(), b.cfg.Device)
+	m := newMachine(Config{Engine: b.cfg.Engine, CheckNaN: b.cfg.CheckNaN && !own.Partial}, e.inner)
 	m.arena, m.scratch = rest[:e.inner.arena], rest[aligned(e.inner.arena):]
 	m.lent = true
-	n := &Inner{Machine: m, runs: nestedOf(e.node.Op()).Runs, around: b.Machine}
+	n := &Inner{Machine: m, Nested: own, around: b.Machine}
 	if err := m.build(); err != nil {
 		return nil, fmt.Errorf("exec: within %v: %w", e.node, err)
 	}
@@ -100,9 +111,11 @@ func (b *builder) inner(e *entry) (*Inner, error) {
 // innerOnDevice makes the machine within entry e on the device, with memory of its own there. The memory is counted as
 // on the host; the host's steps within it work in the scratch of the op.
 func (b *builder) innerOnDevice(e *entry) (*Inner, error) {
-	m := newMachine(Config{Engine: b.cfg.Engine, Device: b.cfg.Device, CheckNaN: b.cfg.CheckNaN}, e.inner)
+	own := nestedOf(e.node.Op(), b.cfg.Device)
+	cfg := Config{Engine: b.cfg.Engine, Device: b.cfg.Device, CheckNaN: b.cfg.CheckNaN && !own.Partial}
+	m := newMachine(cfg, e.inner)
 	m.scratch, m.within = b.scratch[aligned(e.own)+aligned(e.inner.arena):e.scratch], true
-	n := &Inner{Machine: m, runs: nestedOf(e.node.Op()).Runs, around: b.Machine}
+	n := &Inner{Machine: m, Nested: own, around: b.Machine}
 	err := m.alloc()
 	if err == nil {
 		err = m.build()
@@ -115,12 +128,12 @@ func (b *builder) innerOnDevice(e *entry) (*Inner, error) {
 
 // doInner is the computation within an op that runs on its own, see Do.
 func doInner(o gorgonia.Op, e Engine) (*Inner, error) {
-	n := nestedOf(o)
+	n := nestedOf(o, nil)
 	if n == nil {
 		return nil, nil
 	}
 	m, err := Compile(n.Graph, Config{Engine: e, Outputs: n.Outputs})
-	return &Inner{Machine: m, runs: n.Runs}, err
+	return &Inner{Machine: m, Nested: n}, err
 }
 
 // constant is the value of a constant in memory that others use between two runs.

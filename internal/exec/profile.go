@@ -125,7 +125,7 @@ func (m *Machine) FLOPs() int64 {
 	}
 	for i := range m.prog {
 		if inner := m.prog[i].inner; inner != nil {
-			n += int64(inner.runs) * inner.FLOPs()
+			n += int64(inner.Nested.Runs) * inner.FLOPs()
 		}
 	}
 	return n

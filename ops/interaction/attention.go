@@ -9,7 +9,6 @@ import (
 const (
 	crossSlope = 0.1  // of LeakyReLU
 	crossEps   = 1e-8 // added to the norms over the queries, and the least product of two lengths
-	crossEqual = 1e-5 // weights that differ by this part of them are equal
 )
 
 // attending is a thread's memory for how q queries of a pair attend to k tokens of context.
@@ -38,8 +37,8 @@ func attendingIn(m *carve, q, k int) attending {
 //
 //	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps))
 //
-// with focus the focal ones. The products may be the scores themselves.
-func (a *attending) weigh(products []float32, ld int, scale float32, focal bool) {
+// The products may be the scores themselves.
+func (a *attending) weigh(products []float32, ld int, scale float32) {
 	clear(a.norms)
 	for r := range a.q {
 		row := a.scores[r*a.k:][:a.k]
@@ -59,9 +58,6 @@ func (a *attending) weigh(products []float32, ld int, scale float32, focal bool)
 		row := a.weights[r*a.k:][:a.k]
 		vector.Mul(row, a.scores[r*a.k:][:a.k], a.inverse)
 		vector.Softmax(row, row)
-		if focal {
-			focus(row)
-		}
 	}
 }
 
@@ -99,22 +95,4 @@ func (a *attending) toProducts(products []float32, ld int, add bool) {
 			row[c] = d
 		}
 	}
-}
-
-// focus sets weights that are not above their mean to 0, and the sum of the others to 1. Weights
-// of which none is above the mean are equal and stay.
-func focus(weights []float32) {
-	mean := vector.Sum(weights) / float32(len(weights)) * (1 + crossEqual)
-	if !(vector.Max(weights) > mean) {
-		return
-	}
-	kept := float32(0)
-	for c, v := range weights {
-		if v > mean {
-			kept += v
-		} else {
-			weights[c] = 0
-		}
-	}
-	vector.Scale(weights, 1/kept, weights)
 }

@@ -1,12 +1,9 @@
 package interaction
 
 import (
-	"fmt"
-
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Cross says how the tokens of one side, the queries, look at those of the other, the context.
@@ -37,113 +34,76 @@ type Cross struct {
 // and y. A sequence without a token has the score 0 with all.
 //
 // No c_q is made: q.c_q is the sum of p_qk q.k, and |c_q|^2 = p_q G p_q with the products G of
-// the tokens of the context with each other. Pairs are worked on in blocks, and the backward pass
-// makes them again, so that memory does not grow with the number of pairs. Products over channels
-// are in the precision of the engine.
+// the tokens of the context with each other. Products over channels are in the precision of the
+// engine.
 func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
-	x := &cross{scale: how.Scale, pool: how.Pool, focal: how.Focal, query: 1}
-	if how.ImageQueries {
-		x.query = 0
-	}
-	in := x.take(images, texts, how.Attention, how.Similarity, 0)
-	return op.Apply(x.op().forward(), in...)
+	const kind = "cross attention scores"
+	build(kind, op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale),
+		op.Need(how.Pool >= 0, "the scale of the pool must be >= 0 (got %g)", how.Pool))
+	p, at := attended(kind, images, texts, how.ImageQueries, how.Attention, how.Similarity)
+	return p.Scores(func(b *pairs.Block) pairs.Matrix {
+		weights := attention(at(b, attentionSite), how.Scale, how.Focal)
+		return pool(cosine(b, weights, at(b, similaritySite)), how.Pool)
+	})
 }
 
-// take returns the operands: rows of images and texts, those of one side under the metric of each
-// site, which may be nil, and the lengths. Blocks are those of cross attention.
-func (x *cross) take(images, texts Tokens, attention, similarity *gorgonia.Node, under int) gorgonia.Nodes {
-	in := op.Operands{images.Rows, texts.Rows}
-	x.of = [6]int{0, 1, under, under}
-	x.sites = [2][2]int{{0, 1}, {0, 1}}
+// attended returns the pairs of images and texts of which either are the queries, and what gives the products of a
+// block at a site, with the images' rows under the metric of it.
+func attended(kind string, images, texts Tokens, imageQueries bool, attention, similarity *gorgonia.Node) (pairs.Pairs,
+	func(b *pairs.Block, site int) pairs.Matrix) {
+	build(kind, op.Need(images.Rows.Shape()[1] == texts.Rows.Shape()[1],
+		"images and texts must have as many channels (got %d and %d)", images.Rows.Shape()[1], texts.Rows.Shape()[1]))
+	p := pairs.Pairs{Kind: kind, Queries: images.side(), Contexts: texts.side()}
+	var at [2]int // the images' rows that a site takes
 	for site, rows := range []*gorgonia.Node{attention, similarity} {
-		if at := in.Add(rows); at >= 0 {
-			x.sites[site][under] = at
+		if rows != nil {
+			build(kind, op.Need(rows.Shape().Eq(images.Rows.Shape()),
+				"rows of images under a metric must have shape %v (got %v)", images.Rows.Shape(), rows.Shape()))
+			at[site] = len(p.Queries.Rows)
+			p.Queries.Rows = append(p.Queries.Rows, rows)
 		}
 	}
-	x.rows = len(in)
-	for k, q := range []Tokens{images, texts} {
-		x.sides[k] = side{rows: k, lengths: in.Add(q.Lengths), weights: -1, places: -1, first: q.First, len: q.Len}
-		x.most[k] = max(crossRows, q.Len)
-		x.sequences[k] = x.most[k]
+	if !imageQueries {
+		p.Queries, p.Contexts, p.Transposed = p.Contexts, p.Queries, true
 	}
-	x.operands = len(in)
-	return gorgonia.Nodes(in)
-}
-
-// Sites of products.
-const (
-	attentionSite = iota
-	similaritySite
-)
-
-// cross describes the ops. The operands are the rows of images, of texts, of one of them under the
-// metrics, and the lengths.
-type cross struct {
-	sides       [2]side   // images, texts
-	query       int       // the side of the queries
-	sites       [2][2]int // the operand that each site takes of each side
-	of          [6]int    // the side of each operand of rows; those of vectors under metrics are 4 and 5
-	rows        int       // operands that are rows
-	operands    int
-	scale, pool float32
-	focal       bool
-	// Of each side in a block: the most tokens that take part, and the most sequences.
-	most, sequences [2]int
-}
-
-// onCUDA is the op as its steps for the CUDA device know it.
-func (x *cross) onCUDA() *oncuda.Cross {
-	return &oncuda.Cross{
-		Sides: sidesOnCUDA(x.sides), Query: x.query, Sites: x.sites, Of: x.of, Rows: x.rows, Scale: x.scale,
-		Pool: x.pool, Focal: x.focal,
-	}
-}
-
-func (x *cross) args() string { return fmt.Sprintf("%+v", *x) }
-
-// shared says whether both sites have the same products.
-func (x *cross) shared() bool { return x.sites[attentionSite] == x.sites[similaritySite] }
-
-func (x *cross) shape(in []tensor.Shape) (tensor.Shape, error) {
-	out := tensor.Shape{0, 0}
-	for k, s := range x.sides {
-		n, err := s.sequences(in, in[k])
-		if err != nil {
-			return nil, err
+	return p, func(b *pairs.Block, site int) pairs.Matrix {
+		if imageQueries {
+			return b.Products(b.Rows(pairs.Queries, at[site]), b.Rows(pairs.Contexts, 0))
 		}
-		out[k] = n
-	}
-	for k := 2; k < x.rows; k++ {
-		want := in[x.of[k]]
-		if err := op.Need(in[k].Eq(want), "rows of %s under a metric must have shape %v (got %v)",
-			[2]string{"images", "texts"}[x.of[k]], want, in[k]); err != nil {
-			return nil, err
-		}
-	}
-	return out, op.All(
-		op.Need(in[0][1] == in[1][1], "images and texts must have as many channels (got %d and %d)", in[0][1],
-			in[1][1]),
-		op.Need(x.scale > 0, "the scale of the attention must be > 0 (got %g)", x.scale),
-		op.Need(x.pool >= 0, "the scale of the pool must be >= 0 (got %g)", x.pool))
-}
-
-func (x *cross) op() scored {
-	return scored{
-		kind: "cross attention scores", gradients: "cross attention scores drows", args: x.args(),
-		operands: x.operands, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
+		return b.Products(b.Rows(pairs.Queries, 0), b.Rows(pairs.Contexts, at[site]))
 	}
 }
 
-func (x *cross) scratch(in []tensor.Shape, threads int, backward bool) int {
-	return x.floats(in[0][1], threads, backward)
+// side are the tokens as a side of pairs.
+func (q Tokens) side() pairs.Side {
+	return pairs.Side{Rows: gorgonia.Nodes{q.Rows}, Lengths: q.Lengths, Len: q.Len, First: q.First}
 }
 
-// flops counts the products of all tokens.
-func (x *cross) flops(in []tensor.Shape) int64 {
-	n := 2 * int64(in[0][0]) * int64(in[1][0]) * int64(in[0][1])
-	if !x.shared() {
-		n *= 2
+// build ends the construction of an op with the first error that there is.
+func build(kind string, errs ...error) {
+	if err := op.All(errs...); err != nil {
+		panic(&op.BuildError{Op: kind, Err: err})
 	}
-	return n
+}
+
+// attention returns the weights p_qk of products s:
+//
+//	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps))
+func attention(s pairs.Matrix, scale float32, focal bool) pairs.Matrix {
+	return s.LeakyReLU(crossSlope).Normalise(scale, crossEps).Softmax(1, focal)
+}
+
+// cosine returns q.c_q / max(|q| |c_q|, eps) of queries with their contexts under weights p_qk, where the products are
+// q.k.
+func cosine(b *pairs.Block, weights, products pairs.Matrix) pairs.Matrix {
+	lengths, norms := b.SquaredLengths(weights, b.Rows(pairs.Contexts, 0)), b.SquaredNorms(b.Rows(pairs.Queries, 0))
+	return weights.Dot(products, pairs.Contexts).Cosine(lengths, norms, crossEps)
+}
+
+// pool returns log(sum_q exp(l r_q))/l, with l 0 mean_q r_q.
+func pool(r pairs.Matrix, l float32) pairs.Matrix {
+	if l == 0 {
+		return r.Mean(pairs.Queries)
+	}
+	return r.LogSumExp(l)
 }

@@ -113,24 +113,6 @@ func (x *cross) block(c *exec.Call, memory *carve, backward bool) *crossBlock {
 	return b
 }
 
-func (x *cross) step(c *exec.Call, backward bool) (exec.Step, error) {
-	b := x.block(c, &carve{memory: c.Scratch}, backward)
-	attend, grams, addGrams := b.attend, b.grams, b.addGrams
-	return b.run(
-		func(contexts int) { c.Engine.For(contexts, 1, grams) },
-		func(contexts int) {
-			b.multiply()
-			if backward {
-				b.clearSlopes()
-			}
-			c.Engine.For(contexts, 1, attend)
-			if backward {
-				b.addSlopes()
-			}
-		},
-		func(contexts int) { c.Engine.For(contexts, 1, addGrams) }), nil
-}
-
 // run works on all blocks: prepare when sequences of the context are packed, work when queries are
 // packed besides, and in the backward pass finish after the last queries. They are given the number
 // of sequences of the context.

@@ -51,28 +51,6 @@ func (b *crossBlock) pairOf(worker, query, context int) pairWork {
 	return w
 }
 
-// attend works on the pairs of sequences of the context with all queries of the block.
-func (b *crossBlock) attend(worker, lo, hi int) {
-	q := b.span[b.query]
-	for i := lo; i < hi; i++ {
-		context := b.span[1-b.query].from + i
-		for query := q.from; query < q.to; query++ {
-			w, at := b.pairOf(worker, query, context), b.at(query, context)
-			switch {
-			case w.q == 0 || w.k == 0:
-				if !b.backward {
-					b.c.Out.F32[at] = 0
-				}
-			case b.backward:
-				b.score(&w, i)
-				b.scoreSlopes(&w, i, b.c.In[b.operands].F32[at])
-			default:
-				b.c.Out.F32[at] = b.score(&w, i)
-			}
-		}
-	}
-}
-
 // at returns where the score of a pair is.
 func (b *crossBlock) at(query, context int) int {
 	texts := b.c.In[1].Dim(0) / b.sides[1].len
@@ -85,7 +63,7 @@ func (b *crossBlock) at(query, context int) int {
 // weigh makes the weights of a pair.
 func (b *crossBlock) weigh(w *pairWork) {
 	p := w.products[attentionSite]
-	w.attending.weigh(p.values[p.from:], p.cols, b.scale, b.focal)
+	w.attending.weigh(p.values[p.from:], p.cols, b.scale)
 }
 
 // score returns the score of a pair with sequence i of the context of the block.

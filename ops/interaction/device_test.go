@@ -46,7 +46,7 @@ func TestCrossOnCUDA(t *testing.T) {
 		cases = append(cases, optest.Case{Name: "large cross attention", Inputs: p.inputs(), WRT: floats(p.inputs()),
 			Build: p.build, Jumps: true})
 	}
-	onCUDA(t, cases)
+	optest.CheckCUDA(t, cases) // package pairs has small blocks
 }
 
 func TestNegativeOnCUDA(t *testing.T) {

@@ -36,8 +36,8 @@ func (x *maxSim) gradient(kind string, k int, shape func(in []tensor.Shape) tens
 	}
 }
 
-// pairs is a sequence of one side among the pairs with all sequences of the other.
-type pairs struct {
+// ofSequence is a sequence of one side among the pairs with all sequences of the other.
+type ofSequence struct {
 	x          *maxSim
 	c          *exec.Call
 	own, other side
@@ -45,13 +45,13 @@ type pairs struct {
 	n          int // sequences of the other side
 }
 
-func (x *maxSim) pairsOf(c *exec.Call, k, i int) pairs {
-	return pairs{x: x, c: c, own: x.sides[k], other: x.sides[1-k], i: i, n: c.In[1-k].Dim(0) / x.sides[1-k].len}
+func (x *maxSim) pairsOf(c *exec.Call, k, i int) ofSequence {
+	return ofSequence{x: x, c: c, own: x.sides[k], other: x.sides[1-k], i: i, n: c.In[1-k].Dim(0) / x.sides[1-k].len}
 }
 
 // with returns the gradient of the score with sequence j of the other side, and the places of
 // the maxima of both sides' tokens, nil of a side without weights.
-func (p pairs) with(j int) (g float32, own, other []int32) {
+func (p ofSequence) with(j int) (g float32, own, other []int32) {
 	image, text := p.i, j
 	if p.own.rows == 1 {
 		image, text = j, p.i
@@ -67,7 +67,7 @@ func (p pairs) with(j int) (g float32, own, other []int32) {
 }
 
 // token returns token k of sequence i of a side.
-func (p pairs) token(s side, i, k int) []float32 {
+func (p ofSequence) token(s side, i, k int) []float32 {
 	d := p.c.In[0].Dim(1)
 	return p.c.In[s.rows].F32[(i*s.len+k)*d:][:d]
 }

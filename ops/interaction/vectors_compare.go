@@ -67,7 +67,7 @@ func (b *vectorsBlock) attend(worker int, p vectorsPair) attending {
 	a := b.attendingOf(p)
 	rows, _ := b.rowsOf(b.c.In[b.attention].F32, 0, p.image)
 	b.multiply(worker, false, true, a.q, a.k, b.channels, b.wordsOf(p), rows, 0, a.scores)
-	a.weigh(a.scores, a.k, b.scale, false)
+	a.weigh(a.scores, a.k, b.scale)
 	return a
 }
 

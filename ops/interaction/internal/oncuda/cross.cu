@@ -5,7 +5,6 @@
 
 #define SLOPE 0.1f // of LeakyReLU
 #define EPS 1e-8f
-#define EQUAL 1e-5f // weights that differ by this part of them are equal
 
 // What all kernels of pairs are given: lengths (null: all tokens), tokens of a sequence, the first that takes part, where the
 // block of pairs begins and how many contexts it has, the length of rows, and the steps of queries and contexts in the matrix
@@ -57,27 +56,18 @@ __device__ void column_norms(float *norms, const Pair &p, const float *s) {
   }
 }
 
-// The weights of a row, softmax of scale LeakyReLU(s) / (norm + eps), focused where focal says so. A warp.
-__device__ void weigh_row(float *w, const float *s, const float *norms, int c0, int c1, float scale, int focal) {
+// The weights of a row, softmax of scale LeakyReLU(s) / (norm + eps). A warp.
+__device__ void weigh_row(float *w, const float *s, const float *norms, int c0, int c1, float scale) {
   float top = -INFINITY_F, sum = 0;
   EACH_COLUMN(c, c0, c1) top = fmaxf(top, leaky(s[c]) * (scale / (norms[c] + EPS)));
   top = warp_max(top);
   EACH_COLUMN(c, c0, c1) sum += w[c] = expf(leaky(s[c]) * (scale / (norms[c] + EPS)) - top);
   sum = 1 / warp_sum(sum);
   EACH_COLUMN(c, c0, c1) w[c] *= sum;
-  if (!focal) return;
-  float all = 0, kept = 0;
-  top = -INFINITY_F;
-  EACH_COLUMN(c, c0, c1) all += w[c], top = fmaxf(top, w[c]);
-  float mean = warp_sum(all) / (c1 - c0) * (1 + EQUAL);
-  if (!(warp_max(top) > mean)) return;
-  EACH_COLUMN(c, c0, c1) kept += w[c] > mean ? w[c] : 0.f;
-  kept = 1 / warp_sum(kept);
-  EACH_COLUMN(c, c0, c1) w[c] = w[c] > mean ? w[c] * kept : 0.f;
 }
 
 // weights = p_qk of the pair's products s.
-extern "C" __global__ void weigh(float *weights, const float *s, PAIRS, float scale, int focal) {
+extern "C" __global__ void weigh(float *weights, const float *s, PAIRS, float scale) {
   DYNAMIC_SHARED(float, norms); // (kl)
   Pair p = PAIR;
   column_norms(norms, p, s);
@@ -85,7 +75,7 @@ extern "C" __global__ void weigh(float *weights, const float *s, PAIRS, float sc
   EACH_ROW(r, p) {
     float *w = weights + p.at + (size_t)r * ld;
     EACH_COLUMN(c, 0, kl) if (!p.has(r, c)) w[c] = 0;
-    if (r >= p.r0 && r < p.r1) weigh_row(w, s + p.at + (size_t)r * ld, norms, p.c0, p.c1, scale, focal);
+    if (r >= p.r0 && r < p.r1) weigh_row(w, s + p.at + (size_t)r * ld, norms, p.c0, p.c1, scale);
   }
 }
 

@@ -337,31 +337,6 @@ func (x *Cross) sharedFloats() int {
 // fits says whether the kernels have the memory that they need.
 func (x *Cross) fits() bool { return 4*x.sharedFloats() <= mostShared }
 
-// prepare makes the step.
-func (x *Cross) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
-	if !x.fits() {
-		return nil
-	}
-	b := x.begin(c, backward)
-	b.scratch()
-	q, k := x.Sides[x.Query].Len, x.Sides[1-x.Query].Len
-	weigh, score, slopes := b.kernel("weigh"), b.kernel("score"), b.kernel("score_slopes")
-	return b.run(func() {
-		s, t := b.at(b.products[attentionSite]), b.at(b.products[similaritySite])
-		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
-		b.launch(weigh, k, []any{weights, s}, []any{x.Scale, x.Focal})
-		b.mix(b.weights)
-		if !backward {
-			b.launch(score, q, []any{c.Out, weights, mixed, t, norms}, []any{x.Pool, false})
-			return
-		}
-		b.launch(slopes, x.sharedFloats(),
-			[]any{b.dattended(), b.dscored(), mixed, b.at(b.dnorm), weights, s, t, norms, c.In[len(b.c.In)-1]},
-			[]any{b.now[b.Query].count * q, b.ldd(), x.Scale, x.Pool})
-		b.unmix(b.weights)
-	})
-}
-
 // dattended is where the gradients of the products go that the attention reads, in rows of ldd values.
 func (b *pairsWork) dattended() cuda.Pointer { return b.at(b.dproducts[attentionSite].At) }
 

@@ -35,7 +35,7 @@ func (x *Negative) prepare(c *exec.DeviceCall, backward bool) cuda.Step {
 		weights, mixed, norms := b.at(b.weights), b.at(b.mixed), b.at(b.norms)
 		boundary := cuda.MatrixOf(c.In[x.Boundary], x.Value, 0).At
 		u := makeShares()
-		b.launch(weigh, k, []any{weights, s}, []any{x.Scale, false})
+		b.launch(weigh, k, []any{weights, s}, []any{x.Scale})
 		b.launch(weighAbove, 0, []any{b.at(above), s}, []any{x.Scale, boundary})
 		b.mix(above)
 		if !backward {

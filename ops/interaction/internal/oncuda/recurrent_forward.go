@@ -57,7 +57,7 @@ func (b *recurrentWork) attend(t int) {
 	if t > 0 {
 		b.multiplyPairs(t)
 	}
-	b.launch(b.kernels.weigh, k, []any{b.at(weights), b.at(b.taken[t].products)}, []any{b.Scale, false})
+	b.launch(b.kernels.weigh, k, []any{b.at(weights), b.at(b.taken[t].products)}, []any{b.Scale})
 	b.mixTo(mixed, weights)
 }
 

@@ -25,7 +25,7 @@ const (
 	similaritySite
 )
 
-// Cross is cross attention, and what those that build on it have in common.
+// Cross is what those that build on cross attention have in common.
 type Cross struct {
 	Sides       [2]Side   // images, texts
 	Query       int       // the side of the queries
@@ -33,7 +33,6 @@ type Cross struct {
 	Of          [6]int    // the side of each operand of rows
 	Rows        int       // operands that are rows
 	Scale, Pool float32
-	Focal       bool
 }
 
 // shared says whether both sites have the same products.
@@ -103,9 +102,6 @@ type MaxSim struct {
 func step(prepare func(c *exec.DeviceCall, backward bool) cuda.Step, backward bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return prepare(c, backward) })
 }
-
-// Step is that of the scores, or of their gradients.
-func (x *Cross) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
 
 // Step is that of the scores, or of their gradients.
 func (x *Negative) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }

@@ -18,7 +18,7 @@ func (b *vectorsWork) forwardBlock() func() {
 	attend := func(rows int) {
 		b.multiply()
 		s, weights := b.at(b.products[attentionSite]), b.at(b.weights)
-		b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale, false})
+		b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale})
 		if a := b.attended; b.product != exec.Float32 {
 			n := rows * b.most[imageSide]
 			round.Enqueue(cuda.Each(n*a.LD), b.at(a.At), weights, int64(n), b.Sides[imageSide].Len, a.LD)

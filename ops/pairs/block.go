@@ -1,0 +1,53 @@
+package pairs
+
+import (
+	"fmt"
+
+	"github.com/geoalign/geoalign/ops/op"
+	"gorgonia.org/gorgonia"
+)
+
+// The sides of pairs: queries are the rows of matrices, contexts their columns.
+type SideOf int
+
+// Sides.
+const (
+	Queries  SideOf = iota // rows
+	Contexts               // columns
+)
+
+// Block is a block of pairs that a computation is written for.
+type Block struct {
+	sides sides
+	graph *gorgonia.ExprGraph
+	spans [2]*gorgonia.Node // of each side
+	rows  [2][]Features     // operands of tokens of each side
+}
+
+// Features are vectors of the tokens of one side: (tokens, C).
+type Features struct {
+	node *gorgonia.Node
+	side SideOf
+}
+
+func (x Features) channels() int { return x.node.Shape()[1] }
+
+// Rows returns operand k of the tokens of a side.
+func (b *Block) Rows(side SideOf, k int) Features { return b.rows[side][k] }
+
+// Matrix holds a value of each row and column of a block.
+type Matrix struct {
+	b    *Block
+	node *gorgonia.Node
+	grid grid
+}
+
+// need ends the construction of a computation unless ok.
+func (b *Block) need(ok bool, format string, args ...any) {
+	if !ok {
+		panic(&op.BuildError{Op: "pairs", Err: fmt.Errorf(format, args...)})
+	}
+}
+
+// with is a matrix of the block of m.
+func (m Matrix) with(n *gorgonia.Node, g grid) Matrix { return Matrix{m.b, n, g} }

@@ -1,0 +1,181 @@
+package oncuda
+
+import (
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+)
+
+var source = cuda.NewSource(files, "pairs", "pairs.cu")
+
+// Axis says what the rows of a matrix, or its columns, stand for.
+type Axis int
+
+// One, or each sequence, or each token.
+const (
+	One Axis = iota
+	Sequences
+	Tokens
+)
+
+// Grid says so of rows and columns.
+type Grid [2]Axis
+
+// Side is the most that a block has of a side.
+type Side struct{ Len, Tokens, Sequences int }
+
+// Size returns how many rows or columns there are.
+func (s Side) Size(a Axis) int {
+	switch a {
+	case Tokens:
+		return s.Tokens
+	case Sequences:
+		return s.Sequences
+	}
+	return 1
+}
+
+// Sides are those of rows and columns.
+type Sides [2]Side
+
+func (s Sides) size(g Grid) int { return s[0].Size(g[0]) * s[1].Size(g[1]) }
+
+// ld is the distance of rows.
+func (s Sides) ld(g Grid) int { return s[1].Size(g[1]) }
+
+// block are the parameters BLOCK of kernels: the spans are the last operands of all primitives.
+func (s Sides) block(c *exec.DeviceCall) []any {
+	n := len(c.In)
+	return []any{c.In[n-2], c.In[n-1], s[0].Len, s[1].Len, s[0].Tokens, s[1].Tokens, s[0].Sequences, s[1].Sequences}
+}
+
+// code is a grid as a parameter of a kernel.
+func (g Grid) code() int { return 3*int(g[0]) + int(g[1]) }
+
+// elements enqueues a function of up to three operands, which are broadcast, with two parameters.
+func (s Sides) elements(k *cuda.Kernel, c *exec.DeviceCall, to any, g Grid, in []any, of []Grid, mean bool,
+	p [2]float32, add bool) {
+	args := []any{to}
+	var codes [3]int
+	for i := range 3 {
+		if i < len(in) {
+			args, codes[i] = append(args, in[i]), of[i].code()
+		} else {
+			args = append(args, nil)
+		}
+	}
+	args = append(args, g.code(), codes[0], codes[1], codes[2], mean, p[0], p[1], add)
+	k.Enqueue(cuda.Each(s.size(g)), append(args, s.block(c)...)...)
+}
+
+// function is the kernel of elements for a function of pairs.cu.
+func function(c *exec.DeviceCall, name string) *cuda.Kernel {
+	return cuda.Load(c, source, "elements", cuda.Macro{Name: "F", Value: name})
+}
+
+// Elements is the step of a function of operands that are broadcast to a grid.
+func (s Sides) Elements(name string, g Grid, of []Grid, p ...float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, parameters := function(c, name), [2]float32{}
+		copy(parameters[:], p)
+		return func() {
+			var in []any
+			for i := range of {
+				in = append(in, c.In[i])
+			}
+			s.elements(k, c, c.Out, g, in, of, false, parameters, c.Accumulate)
+		}
+	})
+}
+
+// Spread is the step of a broadcast, or of that of shares of a mean.
+func (s Sides) Spread(g, h Grid, mean bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := function(c, "same")
+		return func() { s.elements(k, c, c.Out, g, []any{c.In[0]}, []Grid{h}, mean, [2]float32{}, false) }
+	})
+}
+
+// sums enqueues sums of x y (y may be nil) of grid g for each place of a coarser grid h.
+func (s Sides) sums(k *cuda.Kernel, c *exec.DeviceCall, to, x, y any, g, h Grid, mean, clamp bool) {
+	n := s.size(h)
+	grid := cuda.Each(n)
+	if g[1] != h[1] {
+		grid = cuda.Each(n * 32)
+	}
+	args := []any{to, x, y, g.code(), h.code(), mean, clamp}
+	k.Enqueue(grid, append(args, s.block(c)...)...)
+}
+
+// Sums is the step of sums, or of means.
+func (s Sides) Sums(g, h Grid, mean bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "sums")
+		return func() { s.sums(k, c, c.Out, c.In[0], nil, g, h, mean, false) }
+	})
+}
+
+// Dot is the step of sums of products of the first operand and another.
+func (s Sides) Dot(g, h Grid, other int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "sums")
+		return func() { s.sums(k, c, c.Out, c.In[0], c.In[other], g, h, false, false) }
+	})
+}
+
+// warps is the grid of a kernel with a warp for each of n results.
+func warps(n int) cuda.Grid { return cuda.Each(32 * n) }
+
+// Softmax is the step of a softmax over the tokens of contexts.
+func (s Sides) Softmax(scale float32, focal bool) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "softmax")
+		return func() {
+			args := []any{c.Out, c.In[0], scale, focal}
+			k.Enqueue(warps(s[0].Tokens*(s[1].Tokens/s[1].Len)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// SoftmaxSlopes is the step of its gradient.
+func (s Sides) SoftmaxSlopes(scale float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "softmax_slopes")
+		return func() {
+			args := []any{c.Out, c.In[0], c.In[1], scale}
+			k.Enqueue(warps(s[0].Tokens*(s[1].Tokens/s[1].Len)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// LogSumExp is the step of the logarithm of a sum over the tokens of queries.
+func (s Sides) LogSumExp(g Grid, a float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "log_sum_exp")
+		return func() {
+			args := []any{c.Out, c.In[0], g.code(), a}
+			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// Normalise is the step of columns divided by their norms over the tokens of queries, which are the auxiliary result.
+func (s Sides) Normalise(g Grid, a, eps float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "normalise")
+		return func() {
+			args := []any{c.Out, c.Aux[0], c.In[0], g.code(), a, eps}
+			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// NormaliseSlopes is the step of its gradient, of the operand, the result and its gradient.
+func (s Sides) NormaliseSlopes(g Grid, a, eps float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "normalise_slopes")
+		return func() {
+			args := []any{c.Out, c.In[0], c.InAux[1][0], c.In[2], g.code(), a, eps}
+			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package oncuda
+
+import (
+	"github.com/geoalign/geoalign/internal/cuda"
+	"github.com/geoalign/geoalign/internal/exec"
+	"gorgonia.org/gorgonia"
+)
+
+// Scored is an op that runs the computation of a block for all blocks, with its inputs and results.
+type Scored struct {
+	Inputs         gorgonia.Nodes // of each operand of rows
+	Spans          [2]*gorgonia.Node
+	Slopes, Scores *gorgonia.Node
+	Grads          gorgonia.Nodes
+	Of             []int  // the side of each
+	Lengths        [2]int // operands, -1: none
+	Operands       int
+	Sides          Sides
+	First          [2]int // token that takes part
+	Count          [2]int // sequences
+	Step           [2]int // of queries and contexts in the matrix of scores
+	Back           bool
+}
+
+// Steps are those of the op: a block is as many sequences of each side as there is room for, all with the same room.
+func (x Scored) Steps() cuda.Steps { return cuda.On(x.prepare) }
+
+func (x Scored) prepare(c *exec.DeviceCall) cuda.Step {
+	d := cuda.Of(c)
+	buffer := func(n *gorgonia.Node) *cuda.Buffer { // nil of an input that nothing there reads
+		b, err := c.Inner.Buffer(n)
+		d.Note(err)
+		own, _ := b.(*cuda.Buffer)
+		return own
+	}
+	at := func(b *cuda.Buffer) any {
+		if b == nil {
+			return nil
+		}
+		return b.Pointer()
+	}
+	var inputs, grads []*cuda.Buffer
+	for k, n := range x.Inputs {
+		inputs = append(inputs, buffer(n))
+		if x.Back {
+			grads = append(grads, buffer(x.Grads[k]))
+		}
+	}
+	var spans [2]*cuda.Buffer
+	for k, n := range x.Spans {
+		spans[k] = buffer(n)
+	}
+	result := x.Scores
+	if x.Back {
+		result = x.Slopes
+	}
+	scores := buffer(result)
+	begin, gather, add, give := cuda.Load(c, source, "take_sequences"), cuda.Load(c, source, "gather_rows"),
+		cuda.Load(c, source, "add_rows"), cuda.Load(c, source, "give_scores")
+	if x.Back {
+		give = cuda.Load(c, source, "take_slopes")
+	}
+	var from, count [2]int
+	rows := func(k *cuda.Kernel, i int, to, x1 any) {
+		side := x.Of[i]
+		s, channels := x.Sides[side], c.In[i].Shape[1]
+		k.Enqueue(cuda.Each(s.Tokens*channels), to, x1, spans[side].Pointer(), x.First[side], s.Len, from[side],
+			s.Tokens, channels)
+	}
+	gradient := func(i int) exec.Operand {
+		if i == 0 {
+			return c.Out
+		}
+		return c.Aux[i-1]
+	}
+	take := func(side, first int) {
+		s := x.Sides[side]
+		from[side], count[side] = first, min(s.Tokens/s.Len, x.Count[side]-first)
+		begin.Enqueue(cuda.Each(s.Sequences), spans[side].Pointer(), cuda.Optional(c, x.Lengths[side]), x.First[side],
+			s.Len, first, count[side], s.Tokens, s.Sequences)
+		for i, in := range inputs {
+			if x.Of[i] == side && in != nil {
+				rows(gather, i, in.Pointer(), c.In[i])
+			}
+		}
+	}
+	exchange := func(all any) {
+		give.Enqueue(cuda.Each(x.Sides[0].Sequences*x.Sides[1].Sequences), all, at(scores), spans[0].Pointer(),
+			spans[1].Pointer(), cuda.Optional(c, x.Lengths[0]), cuda.Optional(c, x.Lengths[1]), x.Sides[0].Len,
+			x.Sides[1].Len, from[0], from[1], count[0], count[1], x.Sides[0].Sequences, x.Sides[1].Sequences, x.Step[0],
+			x.Step[1])
+	}
+	block := func() {
+		if x.Back && scores != nil {
+			exchange(c.In[x.Operands])
+		}
+		d.Note(c.Inner.Run())
+		if !x.Back {
+			exchange(c.Out)
+		}
+		for i, g := range grads {
+			rows(add, i, gradient(i), g.Pointer())
+		}
+	}
+	return func() {
+		for i := range grads {
+			cuda.Zero(gradient(i))
+		}
+		for j := 0; j < x.Count[1]; j += count[1] {
+			take(1, j)
+			for i := 0; i < x.Count[0]; i += count[0] {
+				take(0, i)
+				block()
+			}
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package pairs
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/internal/optest"
+	"gorgonia.org/gorgonia"
+)
+
+// rows are values of a pair: (tokens of queries, tokens of contexts), or the tokens of a side.
+type rows = [][]float64
+
+// computations are scores by the primitives and by plain loops over one pair.
+var computations = []struct {
+	name  string
+	build func(b *Block, s Matrix) Matrix
+	naive func(s, q, k rows) float64
+	jumps bool
+}{
+	{name: "sums and means", build: func(_ *Block, s Matrix) Matrix { return s.Mean(Contexts).Sum(Queries) },
+		naive: func(s, _, _ rows) float64 { return total(s) / float64(len(s[0])) }},
+	{name: "means and sums", build: func(_ *Block, s Matrix) Matrix { return s.Sum(Contexts).Mean(Queries) },
+		naive: func(s, _, _ rows) float64 { return total(s) / float64(len(s)) }},
+	{name: "queries first", build: func(_ *Block, s Matrix) Matrix { return s.Mean(Queries).Sum(Contexts) },
+		naive: func(s, _, _ rows) float64 { return total(s) / float64(len(s)) }},
+	{name: "broadcast of both", build: func(_ *Block, s Matrix) Matrix {
+		return s.Sum(Queries).Times(s.Sum(Contexts)).Sum(Contexts).Sum(Queries)
+	}, naive: func(s, _, _ rows) float64 { return total(s) * total(s) }},
+	{name: "a row and a column", build: func(b *Block, s Matrix) Matrix {
+		r := s.Times(b.SquaredNorms(b.Rows(Contexts, 0))).Plus(2, b.SquaredNorms(b.Rows(Queries, 0)), -3)
+		return s.Dot(r, Contexts).Sum(Queries)
+	}, naive: func(s, q, k rows) float64 {
+		return total(each(s, func(v float64, i, j int) float64 { return v * (2*v*square(k[j]) - 3*square(q[i])) }))
+	}},
+	{name: "functions", build: func(_ *Block, s Matrix) Matrix {
+		return s.LeakyReLU(.3).Scale(-2).Exp(.5).Mean(Queries).Exp(-.1).Mean(Contexts)
+	}, naive: func(s, _, _ rows) float64 {
+		e, sum := each(s, func(v float64, _, _ int) float64 { return math.Exp(-max(v, .3*v)) }), 0.
+		for j := range s[0] {
+			mean := 0.
+			for i := range s {
+				mean += e[i][j] / float64(len(s))
+			}
+			sum += math.Exp(-.1*mean) / float64(len(s[0]))
+		}
+		return sum
+	}},
+	{name: "softmax", build: func(_ *Block, s Matrix) Matrix {
+		return s.Softmax(3, false).Dot(s, Contexts).LogSumExp(2)
+	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, false) }},
+	{name: "focal softmax", build: func(_ *Block, s Matrix) Matrix {
+		return s.Softmax(3, true).Dot(s, Contexts).LogSumExp(2)
+	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, true) }, jumps: true},
+	{name: "normalised", build: func(_ *Block, s Matrix) Matrix {
+		return s.Normalise(2, .1).Dot(s.Exp(1), Contexts).Sum(Queries)
+	}, naive: func(s, _, _ rows) (sum float64) {
+		for j := range s[0] {
+			n := 0.
+			for i := range s {
+				n += s[i][j] * s[i][j]
+			}
+			for i := range s {
+				sum += 2 * s[i][j] / (math.Sqrt(n) + .1) * math.Exp(s[i][j])
+			}
+		}
+		return sum
+	}},
+	{name: "cosines", build: func(b *Block, s Matrix) Matrix {
+		w := s.Exp(.5)
+		lengths := b.SquaredLengths(w, b.Rows(Contexts, 0))
+		return w.Dot(s, Contexts).Cosine(lengths, b.SquaredNorms(b.Rows(Queries, 0)), 1e-8).Mean(Queries)
+	}, naive: func(s, q, k rows) (mean float64) {
+		for i, row := range s {
+			sum := make([]float64, len(k[0]))
+			for j, v := range row {
+				for c := range sum {
+					sum[c] += math.Exp(v/2) * k[j][c]
+				}
+			}
+			mean += inner(sum, q[i]) / math.Sqrt(square(sum)*square(q[i])) / float64(len(s))
+		}
+		return mean
+	}},
+}
+
+func inner(x, y []float64) (s float64) {
+	for i := range x {
+		s += x[i] * y[i]
+	}
+	return s
+}
+
+func square(x []float64) float64 { return inner(x, x) }
+
+func total(s rows) (sum float64) {
+	for _, row := range s {
+		for _, v := range row {
+			sum += v
+		}
+	}
+	return sum
+}
+
+func each(s rows, f func(v float64, i, j int) float64) (t rows) {
+	for i, row := range s {
+		t = append(t, make([]float64, len(row)))
+		for j, v := range row {
+			t[i][j] = f(v, i, j)
+		}
+	}
+	return t
+}
+
+func pooled(s rows, scale float64, focal bool) float64 {
+	sum := 0.
+	for _, row := range s {
+		norm, r := 0., 0.
+		for _, v := range row {
+			norm += math.Exp(scale * v)
+		}
+		mean, kept := norm/float64(len(row)), 0.
+		for _, v := range row {
+			if w := math.Exp(scale * v); !focal || len(row) == 1 || w > mean {
+				r, kept = r+w*v, kept+w
+			}
+		}
+		sum += math.Exp(2 * r / kept)
+	}
+	return math.Log(sum) / 2
+}
+
+// problem is a random one of so many sequences.
+func problem(r *rand.Rand, n, m, tokens, words, channels int) []optest.Input {
+	lengths := func(n, most int) (list []int32) {
+		for range n {
+			list = append(list, int32(r.IntN(most+1)))
+		}
+		return list
+	}
+	return []optest.Input{
+		optest.F32s(r, "images", n*tokens, channels), optest.F32s(r, "texts", m*words, channels),
+		optest.I32s("tokens", lengths(n, tokens), n), optest.I32s("words", lengths(m, words), m),
+	}
+}
+
+// scored builds a computation of a problem. Image tokens begin at 1 where there are some.
+func scored(tokens, words int, transposed bool,
+	build func(b *Block, s Matrix) Matrix) func(gorgonia.Nodes) *gorgonia.Node {
+	return func(ns gorgonia.Nodes) *gorgonia.Node {
+		images := Side{Rows: ns[:1], Lengths: ns[2], Len: tokens, First: min(1, tokens-1)}
+		texts := Side{Rows: ns[1:2], Lengths: ns[3], Len: words}
+		p := Pairs{Kind: "test pairs", Queries: images, Contexts: texts}
+		if transposed {
+			p = Pairs{Kind: "test pairs", Queries: texts, Contexts: images, Transposed: true}
+		}
+		return p.Scores(func(b *Block) Matrix {
+			return build(b, b.Products(b.Rows(Queries, 0), b.Rows(Contexts, 0)))
+		})
+	}
+}
+
+// naive are the scores pair by pair.
+func naive(in []optest.Input, n, m, tokens, words int, transposed bool, f func(s, q, k rows) float64) (out []float32) {
+	of := func(x optest.Input, i, size, lo, hi int) (list rows) {
+		channels := x.Shape[1]
+		for t := lo; t < hi; t++ {
+			row := make([]float64, channels)
+			for c := range row {
+				row[c] = float64(x.Floats()[(i*size+t)*channels+c])
+			}
+			list = append(list, row)
+		}
+		return list
+	}
+	for i := range n {
+		for j := range m {
+			q := of(in[0], i, tokens, min(1, tokens-1), int(in[2].Data.([]int32)[i]))
+			k := of(in[1], j, words, 0, int(in[3].Data.([]int32)[j]))
+			if len(q) == 0 || len(k) == 0 {
+				out = append(out, 0)
+				continue
+			}
+			if transposed {
+				q, k = k, q
+			}
+			var s rows
+			for _, x := range q {
+				s = append(s, nil)
+				for _, y := range k {
+					s[len(s)-1] = append(s[len(s)-1], inner(x, y))
+				}
+			}
+			out = append(out, float32(f(s, q, k)))
+		}
+	}
+	return out
+}
+
+// small has blocks of few tokens during a test.
+func small(t *testing.T) {
+	host, device := hostTokens, deviceTokens
+	hostTokens, deviceTokens = [2]int{11, 9}, [2]int{11, 9}
+	t.Cleanup(func() { hostTokens, deviceTokens = host, device })
+}
+
+// TestScores compares random problems with plain loops and gradients with finite differences, in one block and in many.
+func TestScores(t *testing.T) {
+	for _, blocks := range []string{"one block", "small blocks"} {
+		t.Run(blocks, func(t *testing.T) {
+			if blocks != "one block" {
+				small(t)
+			}
+			r := rand.New(rand.NewPCG(91, 1))
+			for _, c := range computations {
+				for i := range 6 {
+					n, m, tokens, words := 1+r.IntN(5), 1+r.IntN(5), 1+r.IntN(5), 1+r.IntN(5)
+					in := problem(r, n, m, tokens, words, 3)
+					build := scored(tokens, words, i%2 == 1, c.build)
+					name := fmt.Sprint(c.name, " ", i)
+					want := naive(in, n, m, tokens, words, i%2 == 1, c.naive)
+					optest.Near(t, name, optest.Eval(t, build, in...).F32, want, 1e-5)
+					if !c.jumps {
+						optest.CheckGrad(t, build, []int{0, 1}, 1e-3, 2e-2, in...)
+					}
+					if t.Failed() {
+						t.Fatal(name)
+					}
+				}
+			}
+		})
+	}
+}
+
+func cases() (list []optest.Case) {
+	r := rand.New(rand.NewPCG(91, 2))
+	for i, c := range computations {
+		in := problem(r, 5, 7, 6, 9, 16)
+		list = append(list, optest.Case{Name: c.name, Inputs: in, WRT: []int{0, 1}, GEMM: true,
+			Build: scored(6, 9, i%2 == 1, c.build)})
+	}
+	return list
+}
+
+func TestCases(t *testing.T) { optest.CheckCases(t, cases()) }
+
+// TestCUDA: every primitive has a step for the device, which gives the host's results.
+func TestCUDA(t *testing.T) {
+	optest.CheckCUDA(t, cases())
+	t.Run("small blocks", func(t *testing.T) {
+		small(t)
+		optest.CheckCUDA(t, cases())
+	})
+}
+
+// TestBlocks: gradients are added up over blocks.
+func TestBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(91, 3))
+	in := problem(r, 4, 5, 3, 4, 3)
+	whole := func() [][]float32 {
+		g, _ := optest.Gradients(t, scored(3, 4, false, computations[9].build), []int{0, 1}, in...)
+		return g
+	}
+	one := whole()
+	small(t)
+	for i, g := range whole() {
+		optest.Near(t, in[i].Name, g, one[i], 1e-5)
+	}
+}
+
+// TestIdentity: computations that differ are different nodes, and the same one is one.
+func TestIdentity(t *testing.T) {
+	in := problem(rand.New(rand.NewPCG(91, 4)), 2, 2, 3, 3, 2)
+	g, ns := optest.Nodes(in)
+	var builds []func() *gorgonia.Node
+	for _, c := range computations {
+		builds = append(builds, func() *gorgonia.Node { return scored(3, 3, false, c.build)(ns) },
+			func() *gorgonia.Node { return scored(3, 3, true, c.build)(ns) })
+	}
+	optest.CheckIdentity(t, g, builds)
+}
+
+func TestErrors(t *testing.T) {
+	r := rand.New(rand.NewPCG(91, 5))
+	of := optest.F32s
+	_, ns := optest.Nodes([]optest.Input{of(r, "x", 6, 4), of(r, "y", 4, 4), of(r, "narrow", 4, 3)})
+	x, y := Side{Rows: ns[:1], Len: 3}, Side{Rows: ns[1:2], Len: 2}
+	score := func(x, y Side, build func(b *Block) Matrix) func() {
+		return func() { Pairs{Kind: "test", Queries: x, Contexts: y}.Scores(build) }
+	}
+	products := func(b *Block) Matrix { return b.Products(b.Rows(Queries, 0), b.Rows(Contexts, 0)) }
+	scores := func(b *Block) Matrix { return products(b).Sum(Queries).Sum(Contexts) }
+	for want, build := range map[string]func(){
+		"want rows (R*4, C) (got (6, 4))": score(Side{Rows: ns[:1], Len: 4}, y, scores),
+		"want rows of both sides":         score(Side{Len: 4}, y, scores),
+		"the first token must be in":      score(Side{Rows: ns[:1], Len: 3, First: 3}, y, scores),
+		"as many channels (got 4 and 3)":  score(x, Side{Rows: ns[2:], Len: 2}, scores),
+		"a row and a column for each":     score(x, y, products),
+		"no tokens of this side":          score(x, y, func(b *Block) Matrix { return scores(b).Sum(Queries) }),
+	} {
+		optest.BuildError(t, want, want, build)
+	}
+	optest.RunError(t, "length 4 of sequence 1: want at most 3", func(ns gorgonia.Nodes) *gorgonia.Node {
+		long := Side{Rows: ns[:1], Len: 3, Lengths: ns[2]}
+		return Pairs{Queries: long, Contexts: Side{Rows: ns[1:2], Len: 2}}.Scores(scores)
+	}, of(r, "x", 6, 4), of(r, "y", 4, 4), optest.I32s("lengths", []int32{2, 4}, 2))
+}
+
+// TestFinite: with a look at every result, memory of a block that is not in use is none.
+func TestFinite(t *testing.T) {
+	c := cases()[9]
+	g, ns := optest.Nodes(c.Inputs)
+	out := c.Build(ns)
+	grads, err := gorgonia.Grad(optest.Dot(out, out), ns[0], ns[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := append(slices.Clone(grads), out)
+	m, err := exec.Compile(g, exec.Config{Engine: optest.Engine, CheckNaN: true, Outputs: outputs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, in := range c.Inputs {
+		if err := m.SetInput(ns[i], in.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+	c.Inputs[0].Floats()[16*6*4+16] = float32(math.NaN()) // a token of image 4
+	c.Inputs[2].Data.([]int32)[4], c.Inputs[3].Data.([]int32)[0] = 6, 9
+	if err := m.RunAll(); err == nil {
+		t.Error("NaN is no error")
+	}
+}
