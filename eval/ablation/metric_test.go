@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,8 @@ func TestSentenceMetrics(t *testing.T) {
 
 // TestMeasuresOfLosses: what a loss logs beside itself can be a column, as any key of metrics.jsonl.
 func TestMeasuresOfLosses(t *testing.T) {
-	sources := check.Get(filepath.Glob("../../objectives/*.go"))(t)
+	sources := slices.Concat(check.Get(filepath.Glob("../../objectives/*.go"))(t),
+		check.Get(filepath.Glob("../../tasks/*/*.go"))(t))
 	measure := regexp.MustCompile(`Name: "([a-z0-9_]+)",[^\n]*Measure: true|add\("(itc_[a-z0-9_]+)",`)
 	found := map[string]bool{}
 	for _, path := range sources {
