@@ -12,7 +12,7 @@ import (
 // Version is the version of the configurations that this program writes. It grows when a
 // key gets another name or place, or goes: what is older is translated by the table below.
 // Files without a version are of version 1.
-const Version = 2
+const Version = 3
 
 // rename is a key that has another name since some version, or that is gone.
 type rename struct {
@@ -29,6 +29,7 @@ var renames = []rename{
 	{2, "data.file", "data.karpathy.file", ""},
 	{2, "data.image_root", "data.karpathy.image_root", ""},
 	{2, "model.head.hidden", "model.views.hidden", ""},
+	{3, "compute.tune", "", "the built-in kernels compute every product: leave it out"},
 }
 
 // upgrades bring a configuration from the version of its file to the next one, where other
@@ -49,6 +50,11 @@ var upgrades = map[int]func(*Config){
 func (l *loader) complete(c *Config) {
 	if itm := &c.Objective.ITM; itm.Weight > 0 && l.where["objective.itm.negative_floor"] == "" {
 		itm.NegativeFloor = 1e-4
+	}
+	if c.Compute.ByLibrary() {
+		l.note(l.where["compute.backend"], "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
+			c.Compute.Backend)
+		c.Compute.Backend = "auto"
 	}
 }
 
