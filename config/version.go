@@ -51,11 +51,6 @@ func (l *loader) complete(c *Config) {
 	if itm := &c.Objective.ITM; itm.Weight > 0 && l.where["objective.itm.negative_floor"] == "" {
 		itm.NegativeFloor = 1e-4
 	}
-	if c.Compute.ByLibrary() {
-		l.note(l.where["compute.backend"], "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
-			c.Compute.Backend)
-		c.Compute.Backend = "auto"
-	}
 }
 
 // upgrade brings c, which the files filled, to this version.
@@ -64,6 +59,11 @@ func (l *loader) upgrade(c *Config) {
 		if up := upgrades[v]; up != nil {
 			up(c)
 		}
+	}
+	if (l.stored || l.older) && c.Compute.ByLibrary() {
+		l.note(l.where["compute.backend"], "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
+			c.Compute.Backend)
+		c.Compute.Backend = "auto"
 	}
 }
 
@@ -83,8 +83,8 @@ func (l *loader) countUnknown(where string) {
 	l.unknown = 0
 }
 
-// renamed returns the key that an unknown one is now. Without one it reports the key, in
-// the file of a run by a notice.
+// renamed returns the key that an unknown one is now. Without one it reports the key, by a notice in the file of a run
+// and, where it is gone, in one that says that it is of an earlier version.
 func (l *loader) renamed(path, where string, set map[string]bool) (now string, ok bool) {
 	i := slices.IndexFunc(renames, func(r rename) bool { return r.old == path })
 	if i < 0 {
@@ -102,7 +102,7 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 	}
 	r := renames[i]
 	switch {
-	case r.now == "" && l.stored:
+	case r.now == "" && (l.stored || l.older):
 		l.note(where, "%s: is gone since configuration version %d: %s", path, r.since, r.why)
 	case r.now == "":
 		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why,
@@ -141,7 +141,7 @@ func (l *loader) readVersion(value any, line int) bool {
 		l.fail(e)
 		return false
 	}
-	l.version = min(l.version, int(n))
+	l.version, l.older = min(l.version, int(n)), l.older || n < Version
 	return true
 }
 

@@ -74,7 +74,12 @@ func TestRemovedKeys(t *testing.T) {
 	if want := "x.toml:2: train.fast: is gone since configuration version 2; every step is fast now"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	_, notices, err := ParseStored("x.toml", text, nil)
+	_, notices, err := parse("x.toml", append([]byte("version = 2\n[compute]\nbackend = \"mkl\"\n"), text...), nil, nil)
+	if want := []string{"x.toml:5: train.fast: is gone since configuration version 2: every step is fast now",
+		"x.toml:3: compute.backend = \"mkl\" is \"auto\" since configuration version 3: products are built in"}; err != nil || !slices.Equal(notices, want) {
+		t.Errorf("a file of an earlier version: got %q, %v", notices, err)
+	}
+	_, notices, err = ParseStored("x.toml", text, nil)
 	if want := "x.toml:2: train.fast: is gone since configuration version 2: every step is fast now"; err != nil || !slices.Equal(notices, []string{want}) {
 		t.Errorf("got %q, %v", notices, err)
 	}

@@ -189,7 +189,7 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 	switch {
 	case b.single:
 		b.askForGroup(tiles * panels)
-	case !b.inPlace:
+	case !b.inPlace || t.rowsInPlace && mb == b.p.M:
 		b.lookAhead(tiles * panels)
 	}
 	for r := 0; r < mb; r += b.height {
