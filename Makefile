@@ -9,16 +9,16 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-deps: ## install the oneDNN run-time library and Open MPI if they are missing and that is possible
+deps: ## install Open MPI and libjpeg-turbo, which are optional, if they are missing and that is possible
 	@sh tools/deps.sh
 
 build: ## build bin/trainer
 	CGO_ENABLED=0 $(GO) build -o bin/trainer ./cmd/trainer
 
-static: ## build bin/trainer-static, which needs no C library and has the built-in kernels alone
+static: ## build bin/trainer-static, which needs no C library and loads none
 	CGO_ENABLED=0 $(GO) build -tags static -o bin/trainer-static ./cmd/trainer
 
-quickstart: deps build ## train and evaluate the shipped model on built-in data, in minutes
+quickstart: build ## train and evaluate the shipped model on built-in data, in minutes
 	bin/trainer train --config configs/quickstart.toml --resume never
 
 FROZEN = runs/gera-quickstart
@@ -29,11 +29,11 @@ frozen: build ## align two plain spaces of the built-in pictures by heads, and s
 	bin/trainer data features --text "a big blue square at the top left" --out runs/features/query.npy
 	bin/trainer search $(FROZEN)/gallery --text-features runs/features/query.npy
 
-bench: deps build ## measure a training step of each model in configs/bench; BENCH='--set compute.precision=bf16' adds flags
+bench: build ## measure a training step of each model in configs/bench; BENCH='--set compute.precision=bf16' adds flags
 	@set -e; for c in albef-small clip-small heads; do bin/trainer bench --config configs/bench/$$c.toml $(BENCH); echo; done
 	bin/trainer bench --config configs/bench/albef-base.toml --steps 2 --warmup 1 $(BENCH)
 
-tables: deps build ## measure what a step costs as batch, tokens, depth, queue, vocabulary and threads grow, in minutes
+tables: build ## measure what a step costs as batch, tokens, depth, queue, vocabulary and threads grow, in minutes
 	bin/trainer bench --config configs/bench/albef-small.toml --steps 2 --warmup 1 --vary batch=8,16,32 --vary tokens=15,30,60 \
 		--vary depth=2,4,6 --vary image=64,128,192 --vary queue=1024,16384,65536 --vary vocabulary=1000,10000,30522 \
 		--vary threads=1,2 --vary precision=fp32,bf16 $(BENCH)
@@ -42,7 +42,7 @@ tables: deps build ## measure what a step costs as batch, tokens, depth, queue, 
 	@echo
 	bin/trainer bench --config configs/bench/heads.toml --steps 2 --warmup 1 --vary batch=500,1000,2000 --vary hidden=2000,4000,8000 $(BENCH)
 
-test: deps ## run all tests
+test: ## run all tests
 	CGO_ENABLED=0 $(GO) test -timeout 15m ./...
 
 race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler

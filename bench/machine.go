@@ -14,7 +14,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/memory"
 	"github.com/geoalign/geoalign/train/runlog"
 )
@@ -81,7 +80,6 @@ func MeasureMachine(ctx context.Context, configs []config.Config, o Options) (m 
 		} else {
 			m.Software = runlog.CollectEnvironment(runlog.Setup{Threads: r.Threads, Kernels: r.Engine}, nil)
 		}
-		r.Tuning = nil // of this machine's user, and as long as all figures together
 		m.Steps = append(m.Steps, r)
 		if o.Row != nil {
 			o.Row(fmt.Sprintf("%s: %.4g samples/s", name, r.Samples))
@@ -94,41 +92,31 @@ func MeasureMachine(ctx context.Context, configs []config.Config, o Options) (m 
 	return m, err
 }
 
-// measureProducts measures the products of training steps (gemmtest.Shapes) on one thread by every kernel that is
-// found.
+// measureProducts measures the products of training steps (gemmtest.Shapes) on one thread.
 func measureProducts(ctx context.Context, o Options) (list []Product, err error) {
 	r := rand.New(rand.NewPCG(1, 1))
-	columns := []string{library.Builtin}
-	for _, b := range library.Probe() {
-		if b.Found && b.Name != library.Builtin && b.Name != library.Plain {
-			columns = append(columns, b.Name)
-		}
+	e, err := kernel.New(kernel.Options{Threads: 1})
+	if err != nil {
+		return list, err
 	}
-	for _, backend := range columns {
-		e, err := kernel.New(kernel.Options{Backend: backend, Threads: 1})
-		if err != nil {
-			return list, err
+	defer e.Close()
+	for _, bf16 := range []bool{false, true} {
+		name := kernel.Builtin
+		if bf16 && !cpu.HasBF16 {
+			continue
+		} else if bf16 {
+			name += " bf16"
 		}
-		defer e.Close()
-		for _, bf16 := range []bool{false, true} {
-			if bf16 && (backend != library.Builtin || !cpu.HasBF16) {
-				continue
+		for i, s := range gemmtest.Shapes {
+			if err := ctx.Err(); err != nil {
+				return list, err
 			}
-			name := backend
-			if bf16 {
-				name += " bf16"
-			}
-			for i, s := range gemmtest.Shapes {
-				if err := ctx.Err(); err != nil {
-					return list, err
-				}
-				o.tell("matrix products, "+name, i, len(gemmtest.Shapes))
-				g := gemmtest.NewCase(r,
-					gemmtest.Case{P: gemm.Product{TransA: s.TransA, TransB: s.TransB, M: s.M, N: s.N, K: s.K, Alpha: 1,
-						BF16: bf16}, HalfA: bf16, HalfB: bf16})
-				list = append(list, Product{fmt.Sprintf("%s %dx%dx%d", s.Name, s.M, s.N, s.K), name,
-					kernel.MeasureProduct(e, &g.P, o.Product)})
-			}
+			o.tell("matrix products, "+name, i, len(gemmtest.Shapes))
+			g := gemmtest.NewCase(r,
+				gemmtest.Case{P: gemm.Product{TransA: s.TransA, TransB: s.TransB, M: s.M, N: s.N, K: s.K, Alpha: 1,
+					BF16: bf16}, HalfA: bf16, HalfB: bf16})
+			list = append(list, Product{fmt.Sprintf("%s %dx%dx%d", s.Name, s.M, s.N, s.K), name,
+				kernel.MeasureProduct(e, &g.P, o.Product)})
 		}
 	}
 	return list, nil

@@ -108,7 +108,6 @@ func measure(ctx context.Context, cfg config.Config, o Options) (r Result, err e
 		return r, err
 	}
 	defer func() { err = errors.Join(err, b.end()) }()
-	engine.SaveTuning() // and gives back what measuring took
 	b.spent = stopwatch{}
 	b.work.Machine().ResetProfile()
 	gpu := deviceOf(engine)
@@ -328,8 +327,6 @@ func (b *bencher) report(times []time.Duration) Result {
 		GFLOPS: float64(m.FLOPs()) / 1e9 / step, BufferMB: memory.MB(f.Buffers),
 		StateMB: memory.MB(f.Total() - f.Buffers),
 	}
-	tuning := b.engine.Tuning()
-	r.Tuning = &tuning
 	s := b.spent
 	micro := 1
 	if b.ranked != nil { // whose steps are those of training

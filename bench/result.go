@@ -4,43 +4,41 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/internal/kernel"
 )
 
 // Result is what bench reports of one configuration.
 type Result struct {
-	Config     string         `json:"config"`
-	System     string         `json:"system,omitempty"`
-	Precision  string         `json:"precision,omitempty"`
-	Score      string         `json:"score,omitempty"` // of the contrast
-	Engine     string         `json:"engine"`
-	Threads    int            `json:"threads"`
-	Parameters int            `json:"parameters"`
-	Trained    int            `json:"trained,omitempty"` // of them; 0 in results of earlier versions
-	Batch      int            `json:"batch"`
-	Nodes      int            `json:"nodes"`
-	Steps      int            `json:"steps"`
-	StepMS     float64        `json:"step_ms"` // median, and the share of a step in the cost of rebuilding graphs
-	Samples    float64        `json:"samples_per_second"`
-	GFLOP      float64        `json:"gflop_per_step"`
-	GFLOPS     float64        `json:"gflops"`
-	Peak       float64        `json:"gemm_peak_gflops"`                // in the precision of the run
-	PeakFP32   float64        `json:"gemm_peak_fp32_gflops,omitempty"` // if that is another one
-	Share      float64        `json:"share_of_peak"`
-	Outside    float64        `json:"share_outside_kernels"`
-	Allocs     float64        `json:"allocations_per_step"`
-	HeapGrowth int64          `json:"heap_growth_bytes"`        // over the measured steps
-	PeakMB     float64        `json:"peak_memory_mb,omitempty"` // largest resident size; 0: not known
-	BufferMB   float64        `json:"buffers_mb"`               // planned for the results of a step
-	StateMB    float64        `json:"state_mb,omitempty"`       // parameters, gradients, moments, twins, queue
-	HeapMB     float64        `json:"heap_mb"`                  // of Go
-	Device     *DeviceResult  `json:"device,omitempty"`         // nil on the host
-	First      *Startup       `json:"first_step,omitempty"`     // nil where the process did something else before
-	Graphs     *GraphCost     `json:"graph_rebuild,omitempty"`  // nil without graphs over the queue
-	Ranks      *Ranks         `json:"ranks,omitempty"`          // nil of one process; the rest is that of rank 0
-	Tuning     *kernel.Tuning `json:"tuning,omitempty"`         // how kernels of products were chosen, and which
-	Phases     []Time         `json:"phases"`
-	Ops        []Time         `json:"ops"`
+	Config     string        `json:"config"`
+	System     string        `json:"system,omitempty"`
+	Precision  string        `json:"precision,omitempty"`
+	Score      string        `json:"score,omitempty"` // of the contrast
+	Engine     string        `json:"engine"`
+	Threads    int           `json:"threads"`
+	Parameters int           `json:"parameters"`
+	Trained    int           `json:"trained,omitempty"` // of them; 0 in results of earlier versions
+	Batch      int           `json:"batch"`
+	Nodes      int           `json:"nodes"`
+	Steps      int           `json:"steps"`
+	StepMS     float64       `json:"step_ms"` // median, and the share of a step in the cost of rebuilding graphs
+	Samples    float64       `json:"samples_per_second"`
+	GFLOP      float64       `json:"gflop_per_step"`
+	GFLOPS     float64       `json:"gflops"`
+	Peak       float64       `json:"gemm_peak_gflops"`                // in the precision of the run
+	PeakFP32   float64       `json:"gemm_peak_fp32_gflops,omitempty"` // if that is another one
+	Share      float64       `json:"share_of_peak"`
+	Outside    float64       `json:"share_outside_kernels"`
+	Allocs     float64       `json:"allocations_per_step"`
+	HeapGrowth int64         `json:"heap_growth_bytes"`        // over the measured steps
+	PeakMB     float64       `json:"peak_memory_mb,omitempty"` // largest resident size; 0: not known
+	BufferMB   float64       `json:"buffers_mb"`               // planned for the results of a step
+	StateMB    float64       `json:"state_mb,omitempty"`       // parameters, gradients, moments, twins, queue
+	HeapMB     float64       `json:"heap_mb"`                  // of Go
+	Device     *DeviceResult `json:"device,omitempty"`         // nil on the host
+	First      *Startup      `json:"first_step,omitempty"`     // nil where the process did something else before
+	Graphs     *GraphCost    `json:"graph_rebuild,omitempty"`  // nil without graphs over the queue
+	Ranks      *Ranks        `json:"ranks,omitempty"`          // nil of one process; the rest is that of rank 0
+	Phases     []Time        `json:"phases"`
+	Ops        []Time        `json:"ops"`
 }
 
 // together makes the speed that of all ranks, which the slowest has, and the phases those of a step that is made with

@@ -11,23 +11,16 @@ import (
 // goroutine at a time may use it; Close stops its threads.
 type Engine = kernel.Engine
 
-// Options selects backend and threads; the zero value takes the fastest library
-// that is found and all processors.
+// Options selects backend and threads; the zero value takes the fastest products and all processors.
 type Options = kernel.Options
 
-// Choices are the kernels of products that an engine has chosen, for one that goes on with its work.
-type Choices = kernel.Choices
-
-// New starts an engine. A backend that is asked for by name and cannot be used is
-// an error that says what to install.
+// New starts an engine.
 func New(o Options) (*Engine, error) { return kernel.New(o) }
 
-// ProbeInChild makes New try each matrix library in a child process before it is
-// loaded, so that a library that crashes or hangs is passed over with a warning
-// instead of ending the program. It must be the first call of main: the child is
-// this program again, and in it ProbeInChild does not return. The outcome is kept
-// in the user's cache folder, so that later starts need no child. Without this call
-// New loads libraries straight away.
+// ProbeInChild makes the program try a decoder of JPEG files that it finds in a child process before it is loaded, so
+// that a library that crashes or hangs is passed over with a warning instead of ending the program. It must be the
+// first call of main: the child is this program again, and in it ProbeInChild does not return. The outcome is kept in
+// the user's cache folder, so that later starts need no child. Without this call libraries are loaded straight away.
 func ProbeInChild() { dynlib.ProbeInChild() }
 
 // Machine is a compiled graph: a gorgonia.VM whose runs allocate nothing.

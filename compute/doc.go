@@ -1,4 +1,4 @@
-// Package compute is what graphs and models run on: the matrix library and threads
+// Package compute is what graphs and models run on: the matrix products and threads
 // of this machine, and the planned executor for Gorgonia graphs. Programs that use
 // geoalign as a library open an Engine here and pass it to model, train and eval,
 // or compile graphs of their own with it.

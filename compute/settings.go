@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,16 +17,11 @@ type Settings struct {
 	// on a GPU with compute.precision = "fp32": products may round operands to TF32 (10 bits of mantissa), which its
 	// matrix units compute several times as fast
 	TF32 bool `toml:"tf32" when:"gpu and precision=fp32"`
-	// auto (the fastest found) | onednn | openblas | mkl | builtin (assembly) | plain (Go)
+	// auto (assembly; on arm64 Accelerate or OpenBLAS, as the system has it, Go without) | builtin (assembly, on arm64
+	// Go) | plain (Go)
 	Backend string `toml:"backend"`
 	// 0: all processors, or what the limit of a container leaves of them
 	Threads int `toml:"threads" max:"1024"`
-	// how the kernel of each large matrix product is chosen among the libraries that are found and the built-in ones:
-	// off (by fixed rules) | cache (by what was measured on this machine, and a product that is not known is measured
-	// when it is first computed, within a second in all; the others keep the fixed rules until on measures them) | on
-	// (measured anew at each start, within ten seconds). A run goes on with the kernels that it began with. On a GPU
-	// likewise among what cuBLASLt proposes, of which off takes the first
-	Tune string `toml:"tune" when:"backend!=plain"`
 	// of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics
 	// and losses stay float32, and convolutions compute in it). bf16 is faster on GPUs and on processors with
 	// AVX-512-BF16 or AMX
@@ -39,7 +35,7 @@ type Settings struct {
 
 // Defaults implements section.Defaulter.
 func (x *Settings) Defaults() {
-	*x = Settings{Device: DeviceCPU, Backend: "auto", Tune: "cache", Precision: "fp32"}
+	*x = Settings{Device: DeviceCPU, Backend: "auto", Precision: "fp32"}
 }
 
 // DeviceCPU is compute.device of the host's processors.
@@ -61,6 +57,11 @@ func (x *Settings) CUDA() (index int, ok bool) {
 	return index, err == nil && index >= 0 && index < 1024 && strconv.Itoa(index) == number
 }
 
+// ByLibrary says whether compute.backend is one of the libraries that computed products up to configuration version 2.
+func (x *Settings) ByLibrary() bool {
+	return slices.Contains([]string{"onednn", "openblas", "mkl"}, x.Backend)
+}
+
 // Check implements section.Checked.
 func (x *Settings) Check(k *section.Checker) {
 	_, gpu := x.CUDA()
@@ -70,9 +71,9 @@ func (x *Settings) Check(k *section.Checker) {
 			k.Number("train.accumulate_steps") <= 1, `must be "gradients" with compute.device = "cuda"`,
 			"a GPU keeps one micro-batch at a time: raise train.batch_size instead")
 	}
-	k.OneOf("backend", "auto", "onednn", "openblas", "mkl", "builtin", "plain")
+	k.Require("backend", !x.ByLibrary(), "is no backend any more", `products are built in: leave it out, or write "auto"`)
+	k.OneOf("backend", "auto", "builtin", "plain")
 	k.NotNegative("threads")
-	k.OneOf("tune", "off", "cache", "on")
 	k.OneOf("precision", "fp32", "bf16")
 }
 

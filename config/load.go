@@ -94,6 +94,7 @@ type loader struct {
 	notices []string
 	stored  bool // the file is that of a run: unknown keys are passed over
 	version int  // the earliest of the files
+	older   bool // a file says that it is of an earlier version
 	newer   bool // a file is of a later version
 	unknown int  // keys of the file, or of the overrides
 

@@ -12,7 +12,7 @@ import (
 // Version is the version of the configurations that this program writes. It grows when a
 // key gets another name or place, or goes: what is older is translated by the table below.
 // Files without a version are of version 1.
-const Version = 2
+const Version = 3
 
 // rename is a key that has another name since some version, or that is gone.
 type rename struct {
@@ -29,6 +29,7 @@ var renames = []rename{
 	{2, "data.file", "data.karpathy.file", ""},
 	{2, "data.image_root", "data.karpathy.image_root", ""},
 	{2, "model.head.hidden", "model.views.hidden", ""},
+	{3, "compute.tune", "", "the built-in kernels compute every product: leave it out"},
 }
 
 // upgrades bring a configuration from the version of its file to the next one, where other
@@ -59,6 +60,11 @@ func (l *loader) upgrade(c *Config) {
 			up(c)
 		}
 	}
+	if (l.stored || l.older) && c.Compute.ByLibrary() {
+		l.note(l.where["compute.backend"], "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
+			c.Compute.Backend)
+		c.Compute.Backend = "auto"
+	}
 }
 
 // mostUnknown is how many unknown keys are reported one by one.
@@ -77,8 +83,8 @@ func (l *loader) countUnknown(where string) {
 	l.unknown = 0
 }
 
-// renamed returns the key that an unknown one is now. Without one it reports the key, in
-// the file of a run by a notice.
+// renamed returns the key that an unknown one is now. Without one it reports the key, by a notice in the file of a run
+// and, where it is gone, in one that says that it is of an earlier version.
 func (l *loader) renamed(path, where string, set map[string]bool) (now string, ok bool) {
 	i := slices.IndexFunc(renames, func(r rename) bool { return r.old == path })
 	if i < 0 {
@@ -96,7 +102,7 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 	}
 	r := renames[i]
 	switch {
-	case r.now == "" && l.stored:
+	case r.now == "" && (l.stored || l.older):
 		l.note(where, "%s: is gone since configuration version %d: %s", path, r.since, r.why)
 	case r.now == "":
 		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why,
@@ -135,7 +141,7 @@ func (l *loader) readVersion(value any, line int) bool {
 		l.fail(e)
 		return false
 	}
-	l.version = min(l.version, int(n))
+	l.version, l.older = min(l.version, int(n)), l.older || n < Version
 	return true
 }
 

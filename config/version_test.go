@@ -74,7 +74,12 @@ func TestRemovedKeys(t *testing.T) {
 	if want := "x.toml:2: train.fast: is gone since configuration version 2; every step is fast now"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	_, notices, err := ParseStored("x.toml", text, nil)
+	_, notices, err := parse("x.toml", append([]byte("version = 2\n[compute]\nbackend = \"mkl\"\n"), text...), nil, nil)
+	if want := []string{"x.toml:5: train.fast: is gone since configuration version 2: every step is fast now",
+		"x.toml:3: compute.backend = \"mkl\" is \"auto\" since configuration version 3: products are built in"}; err != nil || !slices.Equal(notices, want) {
+		t.Errorf("a file of an earlier version: got %q, %v", notices, err)
+	}
+	_, notices, err = ParseStored("x.toml", text, nil)
 	if want := "x.toml:2: train.fast: is gone since configuration version 2: every step is fast now"; err != nil || !slices.Equal(notices, []string{want}) {
 		t.Errorf("got %q, %v", notices, err)
 	}
@@ -99,10 +104,15 @@ func TestParseStored(t *testing.T) {
 		"an unknown override":           {"", []string{"train.speed=1"}, nil, "--set train.speed=1: train.speed: unknown key"},
 		"no model":                      {"[model.image]\nwidth = 0\n", nil, nil, "x:2: model.image.width: must be > 0 (got 0)"},
 		"a wrong type":                  {"[train]\nbatch_size = \"8\"\n", nil, nil, "x:2: train.batch_size: must be an integer"},
-		"a later version": {"version = 3\n[train]\nbatch_size = 1\nspeed = 3\n", []string{"x=1"}, nil,
-			"x:1: version: made by a newer version of geoalign (configuration version 3, this one reads up to 2); update geoalign: the run folder is untouched"},
-		"no version": {"version = \"two\"\n", nil, nil, `x:1: version: must be an integer > 0 (got "two"); write 2, or leave it out`},
-		"a base":     {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},
+		"a later version": {"version = 4\n[train]\nbatch_size = 1\nspeed = 3\n", []string{"x=1"}, nil,
+			"x:1: version: made by a newer version of geoalign (configuration version 4, this one reads up to 3); update geoalign: the run folder is untouched"},
+		"no version": {"version = \"two\"\n", nil, nil, `x:1: version: must be an integer > 0 (got "two"); write 3, or leave it out`},
+		"a library of products": {"version = 2\n[compute]\nbackend = \"onednn\"\ntune = \"on\"\n", nil, []string{
+			"x:4: compute.tune: is gone since configuration version 3: the built-in kernels compute every product: leave it out",
+			"x:3: compute.backend = \"onednn\" is \"auto\" since configuration version 3: products are built in"}, ""},
+		"such a library again": {"", []string{"compute.backend=mkl"}, nil,
+			`--set compute.backend=mkl: compute.backend: is no backend any more (got "mkl"); products are built in: leave it out, or write "auto"`},
+		"a base": {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},
 	} {
 		_, notices, err := ParseStored("x", []byte(r.text), r.sets)
 		if !slices.Equal(notices, r.notices) {

@@ -17,10 +17,9 @@ type outcome struct {
 	parts     []objectives.Part
 	result    Result
 	learnable map[string]bool
-	features  []gradientTo    // further nodes with a gradient
-	places    map[int64]Span  // of the gradients of parameters, by their nodes
-	rounded   *roundedWeights // nil unless it pays, see kernel.Engine.KeepsRounded
-	footprint Footprint       // of training by it
+	features  []gradientTo   // further nodes with a gradient
+	places    map[int64]Span // of the gradients of parameters, by their nodes
+	footprint Footprint      // of training by it
 }
 
 // compile differentiates the loss and compiles the step with the further outputs,
@@ -71,12 +70,6 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 		return err
 	}
 	o.result.Parts = make([]Part, len(o.parts))
-	if keepRounded(c.Engine) && store.placed == nil {
-		if o.rounded, err = bindRounded(c.Engine, b, o.machine); err != nil {
-			return err
-		}
-		need.Rounded = o.rounded.bytes()
-	}
 	need.Buffers = o.machine.Memory()
 	o.footprint = need
 	return b.bindParams(o.machine)
@@ -128,9 +121,6 @@ func bindGradients(c *exec.Config, store *Params, list []gradientTo, grads gorgo
 
 // run computes loss and gradients. It ends early with the error of ctx.
 func (o *outcome) run(ctx context.Context) error {
-	if o.rounded != nil {
-		o.rounded.update()
-	}
 	return o.machine.Run(ctx)
 }
 

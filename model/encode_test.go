@@ -287,7 +287,7 @@ func TestPreparedWeights(t *testing.T) {
 			}
 			prepared := 0
 			for _, q := range p.params.list {
-				if q.packs != nil || q.half != nil {
+				if q.packs != nil {
 					prepared++
 				}
 			}

@@ -36,7 +36,6 @@ type featureCache struct {
 type towerPass struct {
 	b         *builder
 	machine   *exec.Machine
-	rounded   *roundedWeights // nil unless it pays
 	sides     []cachedSide
 	backward  bool            // there is something to train
 	learnable map[string]bool // parameters that it trains
@@ -165,12 +164,6 @@ func (x *towerPass) compile(need *Footprint) (err error) {
 		return err
 	}
 	need.Buffers += x.machine.Memory()
-	if keepRounded(c.Engine) {
-		if x.rounded, err = bindRounded(c.Engine, b.net, x.machine); err != nil {
-			return err
-		}
-		need.Rounded += x.rounded.bytes()
-	}
 	if err := b.net.bindParams(x.machine); err != nil {
 		return err
 	}
@@ -221,9 +214,6 @@ func (x *towerPass) differentiate(c *exec.Config) error {
 func (x *towerPass) forward(ctx context.Context, s *feed.Step) error {
 	if err := x.b.s.Inputs.Fill(x.machine, s); err != nil {
 		return err
-	}
-	if x.rounded != nil && s.Micro == 0 { // parameters change between updates alone
-		x.rounded.update()
 	}
 	if err := x.machine.RunTo(ctx, x.sides[0].features, x.sides[1].features); err != nil {
 		return err

@@ -18,7 +18,6 @@ type Footprint struct {
 	Momentum   int64 // copies of the momentum encoder
 	Queue      int64
 	Connector  int64 // parameters of the frozen model of objective.mafa
-	Rounded    int64 // bfloat16 copies of weights, with compute.precision = "bf16"
 	Plans      int64 // transport plans of objective.klot
 	Features   int64 // of all micro-batches and their gradients, with train.accumulate = "features"
 	Buffers    int64 // planned for the results of a step
@@ -27,7 +26,7 @@ type Footprint struct {
 
 // Total returns the sum.
 func (f Footprint) Total() int64 {
-	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Rounded + f.Plans +
+	return f.Parameters + f.Gradients + f.Moments + f.Momentum + f.Queue + f.Connector + f.Plans +
 		f.Features + f.Buffers + f.Batches
 }
 
@@ -39,7 +38,7 @@ func (f Footprint) String() string {
 		bytes int64
 	}{
 		{"parameters", f.Parameters}, {"gradients", f.Gradients}, {"moments", f.Moments},
-		{"momentum encoder", f.Momentum}, {"queue", f.Queue}, {"connector", f.Connector}, {"weights in bfloat16", f.Rounded}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
+		{"momentum encoder", f.Momentum}, {"queue", f.Queue}, {"connector", f.Connector}, {"transport plans", f.Plans}, {"features of micro-batches", f.Features}, {"results of a step", f.Buffers}, {"batches prepared ahead", f.Batches},
 	} {
 		if p.bytes > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", p.name, gigabytes(p.bytes)))

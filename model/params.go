@@ -30,7 +30,6 @@ type Param struct {
 	mirror int       // in the momentum buffer
 	own    []float32 // its values where they lie in no flat buffer: locked ones, and those of a source
 	// own as products read it, in inference: nil until a computation asks for it.
-	half  []uint16    // rounded to bfloat16
 	packs *exec.Packs // packed
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/check"
-	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
 )
 
@@ -42,31 +41,5 @@ func TestBF16(t *testing.T) {
 	t.Logf("loss %.5f, float32 %.5f; cosine of the gradients %.6f", got.Loss, want.Loss, cosine)
 	if !(cosine > 0.999) {
 		t.Errorf("cosine of the gradients %v", cosine)
-	}
-}
-
-// TestRoundedWeights: weights that are rounded once a step give the bits of weights that
-// every product rounds, also after they have changed.
-func TestRoundedWeights(t *testing.T) {
-	e := engineOf(t, kernel.Options{Backend: "builtin", Threads: 2, Precision: "bf16"})
-	make := func(keep bool) *Trainer {
-		defer func(before func(exec.Engine) bool) { keepRounded = before }(keepRounded)
-		keepRounded = func(exec.Engine) bool { return keep }
-		m := modelOn(t, tinyConfig(), e)
-		if got := m.Footprint().Rounded > 0; got != keep {
-			t.Fatalf("rounded weights are counted: %t, want %t", got, keep)
-		}
-		return m
-	}
-	plain, kept := make(false), make(true)
-	for i := range 3 {
-		c := Control{Step: i, Alpha: 0.2, UseQueue: i > 0}
-		b := randomBatch(plain, uint64(i))
-		if want, got := step(t, plain, b, c).Loss, step(t, kept, b, c).Loss; got != want {
-			t.Fatalf("step %d: loss %v, want %v", i, got, want)
-		}
-		if !sameBits(plain.params.grads, kept.params.grads) {
-			t.Fatalf("step %d: gradients differ", i)
-		}
 	}
 }

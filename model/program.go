@@ -209,9 +209,10 @@ func (n *net) compile(c exec.Config, outputs gorgonia.Nodes) (*exec.Machine, err
 	if onDevice(c.Engine) != nil {
 		p.held.add(m)
 	}
-	if err := errors.Join(n.bindParams(m), n.prepareOnce(c.Engine, m), n.inputs.Bind(m)); err != nil {
+	if err := errors.Join(n.bindParams(m), n.inputs.Bind(m)); err != nil {
 		return nil, errors.Join(err, p.held.drop(m))
 	}
+	n.prepareOnce(c.Engine, m)
 	return m, nil
 }
 

@@ -335,7 +335,7 @@ func TestChangedKinds(t *testing.T) {
 			t.Run(name+" "+c.file, func(t *testing.T) {
 				dir, out := kindsData(t), filepath.Join(t.TempDir(), "run")
 				train := func(steps int, more ...string) error {
-					cfg, err := config.Load(runs[name].base, slices.Concat([]string{"data.root=" + dir, "run.out=" + out}, runs[name].sets, []string{fmt.Sprint("train.max_steps=", steps), "train.max_epochs=0", "eval.rerank_top=0", "compute.tune=off"}, more))
+					cfg, err := config.Load(runs[name].base, slices.Concat([]string{"data.root=" + dir, "run.out=" + out}, runs[name].sets, []string{fmt.Sprint("train.max_steps=", steps), "train.max_epochs=0", "eval.rerank_top=0"}, more))
 					if err != nil {
 						return err
 					}

@@ -23,7 +23,6 @@ type Plan struct {
 	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
 	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
 	ConnectorMB  float64 `json:"connector_mb,omitempty"`
-	RoundedMB    float64 `json:"rounded_mb,omitempty"`  // weights in bfloat16
 	PlansMB      float64 `json:"plans_mb,omitempty"`    // transport plans
 	FeaturesMB   float64 `json:"features_mb,omitempty"` // of all micro-batches, with train.accumulate = "features"
 	BuffersMB    float64 `json:"buffers_mb"`
@@ -42,7 +41,7 @@ type Plan struct {
 
 // MemoryMB is the memory of a process.
 func (p Plan) MemoryMB() float64 {
-	return p.ParametersMB + p.QueueMB + p.ConnectorMB + p.RoundedMB + p.PlansMB + p.FeaturesMB + p.BuffersMB
+	return p.ParametersMB + p.QueueMB + p.ConnectorMB + p.PlansMB + p.FeaturesMB + p.BuffersMB
 }
 
 // dryRunSteps is the number of steps that the estimate is the median of.
@@ -78,7 +77,7 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 	}
 	need := m.Footprint()
 	p.ParametersMB = memory.MB(need.Parameters + need.Gradients + need.Moments + need.Momentum)
-	p.QueueMB, p.ConnectorMB, p.RoundedMB = memory.MB(need.Queue), memory.MB(need.Connector), memory.MB(need.Rounded)
+	p.QueueMB, p.ConnectorMB = memory.MB(need.Queue), memory.MB(need.Connector)
 	p.PlansMB, p.FeaturesMB, p.BuffersMB = memory.MB(need.Plans), memory.MB(need.Features), memory.MB(need.Buffers)
 	times := make([]time.Duration, 0, dryRunSteps)
 	for i := range 1 + dryRunSteps {

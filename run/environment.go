@@ -1,22 +1,14 @@
 package run
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data/images"
-	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/train/checkpoint"
-	"github.com/geoalign/geoalign/train/runlog"
 )
 
 // tellKernels says where a run goes on with other kernels or threads than before, whoever has
-// chosen them: a setting, a library that was found or not, or the processor.
+// chosen them: a setting, an earlier version of the program, or the processor.
 func (r *Run) tellKernels(from *checkpoint.Checkpoint) {
 	if was, ok := folder.Environment(folder.Of(from)); ok && was.Kernels != "" && was.Kernels != r.engine.Describe() {
 		r.report.Say("changed since the checkpoint: kernels = %q (was %q), so the numbers are not those of a run in one piece bit by bit", r.engine.Describe(), was.Kernels)
@@ -41,36 +33,4 @@ func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
 		r.cfg.Has(section.ImageFiles) {
 		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", now, was.Decoder)
 	}
-}
-
-// keepKernels writes the kernels of products that were met since the last call to the run folder, for those who go on
-// with the run, and what was measured to the user's cache.
-func (r *Run) keepKernels() {
-	if r.engine.Decided() == r.decided {
-		return
-	}
-	r.engine.SaveTuning()
-	if !r.first() {
-		return
-	}
-	if err := r.writeKernels(); err != nil {
-		r.warn("%v: to go on with the run may not give the same numbers bit by bit", err)
-	}
-}
-
-// writeKernels writes the kernels that the engine has chosen, and removes the file of an engine that chooses none.
-func (r *Run) writeKernels() error {
-	path := filepath.Join(r.dir, runlog.KernelsFile)
-	if r.engine.Tuning().Mode == "off" {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
-	r.decided = r.engine.Decided()
-	text, err := json.MarshalIndent(r.engine.Chosen(), "", "  ")
-	if err != nil {
-		return err
-	}
-	return files.Replace(path, append(text, '\n'))
 }

@@ -173,7 +173,7 @@ var others = map[string]string{
 	"model.image.regions.mask": "0.3", "objective.captioning.tokens": "3", "objective.captioning.decoder": "transformer|gru", "objective.word_patch.reduce": "sum", "objective.token_image.negatives": "half", "objective.text_swap.attention": "batch", "objective.tcl.grid": "1", "objective.mafa.connector": "elsewhere", "objective.siglip.scale_max": "5", "objective.klot.reference": "procrustes", "objective.structure.modalities": "text", "objective.swav.iterations": "1", "objective.itm.negatives": "angle",
 	"optimizer.no_decay": "[]", "optimizer.eps": "0.01", "optimizer.clip_norm": "0.01",
 	"schedule.kind": "staircase", "train.accumulate": "features|gradients", "train.max_steps": "7", "train.max_epochs": "7", "eval.split": "test", "eval.score": "l2", "eval.ties": "mean", "eval.rerank_top": "20", "eval.folds": "2", "eval.max_images": "10",
-	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "init.image.path": "elsewhere", "init.text.path": "elsewhere", "init.image.family": "vit", "init.text.family": "bert", "compute.precision": "bf16", "compute.tune": "on|off",
+	"eval.probe_samples": "200", "eval.probe_decay": "100000", "eval.probe_neighbours": "1", "init.checkpoint": "elsewhere", "init.image.path": "elsewhere", "init.text.path": "elsewhere", "init.image.family": "vit", "init.text.family": "bert", "compute.precision": "bf16",
 }
 
 // unseen are keys that are read and that these numbers do not show: they say where and
@@ -181,7 +181,7 @@ var others = map[string]string{
 // no squares, are.
 var unseen = []string{
 	"run.name", "run.out", "data.max_pixels", "data.changed", "data.decoder", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
-	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.device", "compute.threads", "compute.tune", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
+	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.device", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
 

@@ -165,11 +165,7 @@ func (b *opening) start(context.Context) (err error) {
 
 // openEngine starts the kernels of each rank.
 func (b *opening) openEngine(context.Context) (err error) {
-	kept := setup.KeptKernels{}
-	if b.from != nil && b.first() {
-		kept = setup.ReadKernels(b.from, b.report.Say)
-	}
-	if b.engine, err = setup.ResumedEngine(b.group, b.cfg, kept, b.report.Say); err != nil {
+	if b.engine, err = setup.EngineOf(b.group, b.cfg, b.report.Say); err != nil {
 		return err
 	}
 	b.closers = append(b.closers, func() error { b.engine.Close(); return nil })

@@ -154,7 +154,7 @@ func (c kindRun) resumesExactly(t *testing.T, dir string, ranks int) {
 	root := t.TempDir()
 	run := func(out, resume string, more ...string) error {
 		cfg, err := config.Load(c.base, slices.Concat([]string{"data.root=" + dir, "data.cache_dir=" + filepath.Join(root, "cache"), "run.out=" + out}, c.sets, []string{"train.max_steps=7", "train.max_epochs=0", "schedule.warmup_steps=3", "schedule.warmup_percent=0", "train.log_every_steps=1",
-			"train.save_every_steps=1", "train.keep_last=0", "eval.rerank_top=0", "compute.tune=off"}, more))
+			"train.save_every_steps=1", "train.keep_last=0", "eval.rerank_top=0"}, more))
 		if err != nil {
 			return err
 		}

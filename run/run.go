@@ -51,7 +51,6 @@ type Run struct {
 	group   parallel.Group
 
 	engine   *compute.Engine
-	decided  int                  // products whose kernels are in the folder
 	towers   train.Towers         // of other programs that a new run starts from
 	tok      *tokenizer.Tokenizer // nil for a system without texts
 	set      *Split               // nil: nothing to evaluate on

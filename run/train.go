@@ -111,9 +111,6 @@ func (r *Run) prepare(finished bool) (err error) {
 	if err == nil && len(r.data.Splits) > 0 {
 		err = record.Keep(r.dir, r.known, r.accepted, r.data.Splits)
 	}
-	if err == nil {
-		err = r.writeKernels()
-	}
 	return err
 }
 
@@ -145,7 +142,6 @@ func (r *Run) steps(ctx context.Context, shown train.Hook, finished bool, c trai
 	}
 	_, err = train.Run(ctx, c, r.session,
 		train.Hook{Name: "hold", Stage: train.StageMetrics, After: r.hold},
-		train.Hook{Name: "kernels", Stage: train.StageMetrics, After: func(context.Context, *train.Event) error { r.keepKernels(); return nil }},
 		train.Metrics(span.Epoch),
 		train.Checkpoints(train.SaveConfig{EverySteps: t.SaveEverySteps, EveryMinutes: t.SaveEveryMinutes,
 			Save: r.save}),
@@ -402,7 +398,6 @@ func (r *Run) evaluate(ctx context.Context, step int) error {
 		}
 		beside = append(beside, s)
 	}
-	r.keepKernels()
 	r.evaluated, r.scoreStep = true, step
 	if r.first() {
 		r.scores, r.beside = scores, beside

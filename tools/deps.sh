@@ -1,8 +1,7 @@
 #!/bin/sh
-# Installs the oneDNN run-time library, Open MPI and libjpeg-turbo where a package manager has them and
-# may be used without a question. Never fails: without oneDNN the built-in kernels do the
-# work, only slower; without MPI a run is one process; without libjpeg-turbo the built-in decoder
-# reads images. Says what happened in one line each.
+# Installs what is optional, Open MPI and libjpeg-turbo, where apt may be used without a question. Never fails: without
+# MPI a run is one process and its tests are skipped; without libjpeg-turbo the built-in decoder reads images. Says what
+# happened in one line each.
 
 say() { echo "deps: $*"; }
 
@@ -18,64 +17,12 @@ fi
 limit=""
 command -v timeout >/dev/null 2>&1 && limit="timeout 300"
 
-apt_update() { $root $limit apt-get update -qq >/dev/null 2>&1; }
-
 apt_get() { # installs a package, with new package lists if the old ones name files that the mirror no longer has
 	install="apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=60 $1"
 	$root env DEBIAN_FRONTEND=noninteractive $limit $install >/dev/null 2>&1 || {
-		apt_update
+		$root $limit apt-get update -qq >/dev/null 2>&1
 		$root env DEBIAN_FRONTEND=noninteractive $limit $install >/dev/null 2>&1
 	}
-}
-
-without() { say "oneDNN is missing ($1): the built-in kernels will be used; 'bin/trainer doctor' says how to get it"; }
-
-found() { # the file of oneDNN
-	if [ -n "${GEOALIGN_ONEDNN:-}" ] && [ -e "$GEOALIGN_ONEDNN" ]; then
-		echo "$GEOALIGN_ONEDNN"
-		return
-	fi
-	# ldconfig is not on every user's PATH.
-	lib=$(PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | sed -n 's/.*=> \(.*libdnnl\.so\.[0-9.]*\)$/\1/p' | head -n 1)
-	for f in "$lib" /opt/homebrew/lib/libdnnl.dylib /usr/local/lib/libdnnl.dylib /usr/local/lib/libdnnl.so; do
-		if [ -n "$f" ] && [ -e "$f" ]; then
-			echo "$f"
-			return
-		fi
-	done
-}
-
-apt_package() { # the newest libdnnl that the package lists know
-	apt-cache search --names-only '^libdnnl[0-9.]+$' 2>/dev/null | cut -d' ' -f1 | sort -V | tail -n 1
-}
-
-onednn() {
-	lib=$(found)
-	if [ -n "$lib" ]; then
-		say "oneDNN found: $lib"
-		return
-	fi
-	if command -v brew >/dev/null 2>&1; then
-		say "installing oneDNN with brew"
-		$limit brew install --quiet onednn >/dev/null 2>&1 || { without "brew install onednn failed"; return; }
-	elif command -v apt-get >/dev/null 2>&1; then
-		[ "$root" = none ] && { without "installing it needs root: sudo apt-get install libdnnl3 or libdnnl2"; return; }
-		package=$(apt_package)
-		[ -z "$package" ] && apt_update && package=$(apt_package)
-		[ -z "$package" ] && { without "no libdnnl package is known to apt"; return; }
-		say "installing $package with apt-get"
-		apt_get "$package" || { without "apt-get install $package failed"; return; }
-	elif command -v dnf >/dev/null 2>&1; then
-		[ "$root" = none ] && { without "installing it needs root: sudo dnf install onednn"; return; }
-		say "installing onednn with dnf"
-		$root $limit dnf install -y -q onednn >/dev/null 2>&1 || { without "dnf install onednn failed"; return; }
-	else
-		without "no known package manager"
-		return
-	fi
-	lib=$(found)
-	[ -z "$lib" ] && { without "the package was installed but no libdnnl was found"; return; }
-	say "oneDNN installed: $lib"
 }
 
 mpi() {
@@ -103,7 +50,6 @@ jpeg() {
 	fi
 }
 
-onednn
 mpi
 jpeg
 exit 0

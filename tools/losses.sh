@@ -12,7 +12,8 @@ set -eu
 bin=$(realpath "$1") data=$(realpath "$2") configs=$(realpath "$(dirname "$0")/../configs")
 shift 2
 [ $# -gt 0 ] || set -- quickstart connector words captioning places vqa $(cd "$configs" && find . -name '*.toml' ! -path './ablation/*' | sort | sed 's,^\./,,; s,\.toml$,,')
-export OMP_NUM_THREADS=1
+tune= # programs of before this key was gone chose kernels by measuring
+! "$bin" doctor --help | grep -q -e --tune || tune=compute.tune=off
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cd "$tmp"
@@ -52,7 +53,7 @@ for name; do
 	connector) config=quickstart ;; # which configs/geomm-mafa.toml asks
 	esac
 	flags=
-	for s in $(settings "$name") compute.backend=builtin compute.threads=1 compute.tune=off train.log_every_steps=1 train.save_every_steps=0 \
+	for s in $(settings "$name") compute.backend=builtin compute.threads=1 $tune train.log_every_steps=1 train.save_every_steps=0 \
 		train.save_every_minutes=0 train.eval_every_steps=0 train.keep_best=0 eval.max_images=10 eval.rerank_top=0 eval.beside=[]; do
 		flags="$flags --set $s"
 	done

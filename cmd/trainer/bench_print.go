@@ -108,7 +108,6 @@ func printResult(w io.Writer, r bench.Result) {
 		fmt.Fprintf(t, "%s\t%.1f\t%.1f %%\t%d\t%s\t\n", o.Name, o.MS, 100*o.Share, o.Nodes, known(o.GFLOPS, "%.1f"))
 	}
 	t.Flush()
-	printKernels(w, r.Tuning)
 }
 
 // printRanks writes what several processes have measured.

@@ -19,7 +19,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/mpi"
 	"github.com/geoalign/geoalign/internal/words"
 )
@@ -29,27 +28,22 @@ func newDoctorCommand() *cobra.Command {
 	var options kernel.Options
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Show the libraries found, the threads and the speed of a matrix product",
-		Long: `doctor shows which matrix libraries were found and which one "auto" takes, measures a
-matrix product of the size of a transformer layer in float32 and in bfloat16
-(compute.precision), and says what to install when something faster could be had. It
-says how the kernels of matrix products are chosen (compute.tune), where what was measured
-is kept, and what the limit of a container leaves of the processors. It says whether the
-first NVIDIA GPU can be used (compute.device), how much of its memory is free and how fast it
-multiplies, or what is missing. It names the MPI library that several processes would train by (mpirun -n 4 trainer train).
+		Short: "Show what this machine computes with, and the speed of a matrix product",
+		Long: `doctor measures a matrix product of the size of a transformer layer in float32 and in bfloat16
+(compute.precision) and says what multiplies. It says what the limit of a container leaves of the processors,
+whether the first NVIDIA GPU can be used (compute.device), how much of its memory is free and how fast it
+multiplies, or what is missing. It names the MPI library that several processes would train by
+(mpirun -n 4 trainer train), and the decoder of JPEG files.
 
-A library is tried in a process of its own before it is used: one that crashes or
-hangs is named here and passed over. GEOALIGN_ONEDNN, GEOALIGN_OPENBLAS and GEOALIGN_MKL
-name a file in an unusual place, such as the OpenBLAS of numpy, and GEOALIGN_CUDA_LIBRARIES
-folders or files of the driver, NVRTC and cuBLASLt.`,
+A decoder is tried in a process of its own before it is used: one that crashes or hangs is named here and passed
+over. GEOALIGN_CUDA_LIBRARIES names folders or files of the driver, NVRTC and cuBLASLt in unusual places.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			settings := config.Default()
-			settings.Compute.Backend, settings.Compute.Threads, settings.Compute.Tune = options.Backend,
-				options.Threads, options.Tune
+			settings.Compute.Backend, settings.Compute.Threads = options.Backend, options.Threads
 			if err := settings.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -65,40 +59,27 @@ folders or files of the driver, NVRTC and cuBLASLt.`,
 		},
 	}
 	out.add(c)
-	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, onednn, openblas, mkl, builtin or plain")
+	c.Flags().StringVar(&options.Backend, "backend", "auto", "auto, builtin or plain")
 	c.Flags().IntVar(&options.Threads, "threads", 0,
 		"number of threads; 0: all processors, or what a container leaves of them")
-	c.Flags().StringVar(&options.Tune, "tune", "cache",
-		"how kernels of products are chosen: off, cache or on, as compute.tune")
 	return c
 }
 
 // diagnosis is what doctor reports.
 type diagnosis struct {
-	Version  string        `json:"version"`
-	System   string        `json:"system"`
-	Static   bool          `json:"static"` // built with the tag static: no libraries
-	CPUs     int           `json:"cpus"`
-	Limit    float64       `json:"cpu_limit,omitempty"` // of a container, in processors
-	Threads  int           `json:"threads"`
-	Engine   string        `json:"engine"`
-	Backends []backend     `json:"backends"`
-	GEMM     gemmSpeed     `json:"gemm"`
-	BF16     bf16          `json:"bf16"`
-	Tuning   kernel.Tuning `json:"tuning"`
-	MPI      mpi.Info      `json:"mpi"`
-	JPEG     jpegs         `json:"jpeg"`
-	CUDA     gpu           `json:"cuda"`
-}
-
-type backend struct {
-	Name     string   `json:"name"`
-	Found    bool     `json:"found"`
-	Version  string   `json:"version,omitempty"`
-	File     string   `json:"file,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-	Install  string   `json:"install,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
+	Version  string    `json:"version"`
+	System   string    `json:"system"`
+	Static   bool      `json:"static"` // built with the tag static: no libraries
+	CPUs     int       `json:"cpus"`
+	Limit    float64   `json:"cpu_limit,omitempty"` // of a container, in processors
+	Threads  int       `json:"threads"`
+	Engine   string    `json:"engine"`
+	Warnings []string  `json:"warnings,omitempty"`
+	GEMM     gemmSpeed `json:"gemm"`
+	BF16     bf16      `json:"bf16"`
+	MPI      mpi.Info  `json:"mpi"`
+	JPEG     jpegs     `json:"jpeg"`
+	CUDA     gpu       `json:"cuda"`
 }
 
 // gemmSpeed is the measured speed of C (M x N) = A (M x K) B (K x N) in float32.
@@ -135,7 +116,7 @@ func examineJPEG() jpegs {
 // measured is how long each product is measured.
 const measured = 400 * time.Millisecond
 
-// examine probes the libraries and measures the one that options select.
+// examine measures what options select.
 func examine(options kernel.Options) (diagnosis, error) {
 	d := diagnosis{
 		Version: version(),
@@ -149,9 +130,6 @@ func examine(options kernel.Options) (diagnosis, error) {
 		JPEG: examineJPEG(),
 		CUDA: examineGPU(),
 	}
-	for _, b := range library.Probe() {
-		d.Backends = append(d.Backends, backend{b.Name, b.Found, b.Version, b.File, b.Reason, b.Install, b.Warnings})
-	}
 	e, err := kernel.New(options)
 	if err != nil {
 		return d, err
@@ -159,14 +137,13 @@ func examine(options kernel.Options) (diagnosis, error) {
 	defer e.Close()
 	d.Threads, d.Engine = e.Threads(), e.Describe()
 	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
-	d.Tuning = e.Tuning()
-	e.SaveTuning()
-	return d, d.examineBF16(options, e.Warnings())
+	d.Warnings = e.Warnings()
+	return d, d.examineBF16(options)
 }
 
 // examineBF16 measures the product in bfloat16. Warnings are those that the engine
 // for float32 does not have.
-func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
+func (d *diagnosis) examineBF16(options kernel.Options) error {
 	options.Precision = "bf16"
 	e, err := kernel.New(options)
 	if err != nil {
@@ -175,7 +152,7 @@ func (d *diagnosis) examineBF16(options kernel.Options, known []string) error {
 	defer e.Close()
 	d.BF16.Engine = e.Describe()
 	for _, w := range e.Warnings() {
-		if !slices.Contains(known, w) {
+		if !slices.Contains(d.Warnings, w) {
 			d.BF16.Warnings = append(d.BF16.Warnings, w)
 		}
 	}
@@ -204,38 +181,21 @@ func (d diagnosis) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "trainer    %s\nsystem     %s, %s%s\n", d.Version, d.System, words.Count(d.CPUs, "processor"), limit)
 	if d.Static {
-		fmt.Fprintln(w, "build      static: runs without a C library, with the built-in kernels alone")
+		fmt.Fprintln(w, "build      static: runs without a C library, with the built-in decoders alone")
 	}
-	for _, b := range d.Backends {
-		if b.Found {
-			fmt.Fprintf(w, "%-10s found %s %s\n", b.Name, b.Version, b.File)
-		} else {
-			fmt.Fprintf(w, "%-10s not usable: %s\n", b.Name, b.Reason)
-		}
-		for _, warning := range b.Warnings {
-			fmt.Fprintf(w, "%-10s %s\n", "", warning)
-		}
+	fmt.Fprintf(w, "products   %s\n", d.Engine)
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
-	fmt.Fprintf(w, "in use     %s\n", d.Engine)
 	fmt.Fprintf(w, "speed      %.0f GFLOP/s for a float32 matrix product of %d x %d x %d on %s\n",
 		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, words.Count(d.Threads, "thread"))
 	fmt.Fprintf(w, "bf16       %.0f GFLOP/s for the same product in bfloat16\n", d.BF16.GFLOPS)
 	for _, warning := range d.BF16.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
-	fmt.Fprintf(w, "tuning     %s\n", d.Tuning)
 	d.CUDA.print(w)
 	d.printMPI(w)
 	d.printJPEG(w)
-	for _, b := range d.Backends {
-		if !b.Found && b.Install != "" {
-			fmt.Fprintf(w, "to do      %s\n", b.Install)
-		}
-		// The list starts with the fastest; what follows one that was found is not a gain.
-		if b.Found {
-			break
-		}
-	}
 }
 
 // printMPI says by which library several processes would train. To have none is not a fault.

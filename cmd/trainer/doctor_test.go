@@ -15,44 +15,20 @@ func TestDoctor(t *testing.T) {
 	code, stdout, stderr := trainer(t, "doctor", "--json", "--threads", "1")
 	m := parseJSON(t, stdout)
 	speed := m["gemm"].(map[string]any)["gflops"].(float64)
-	if code != exitDone || stderr != "" || speed <= 0 || m["threads"] != 1.0 || len(m["backends"].([]any)) == 0 {
+	if code != exitDone || stderr != "" || speed <= 0 || m["threads"] != 1.0 {
 		t.Errorf("code %d, stderr %q, stdout %s", code, stderr, stdout)
 	}
 	code, stdout, _ = trainer(t, "doctor", "--backend", "builtin")
 	if half := m["bf16"].(map[string]any); half["gflops"].(float64) <= 0 || !strings.Contains(half["engine"].(string), "bf16") {
 		t.Errorf("bfloat16: %v", half)
 	}
-	for _, want := range []string{"trainer    ", "system     ", "in use     ", "speed      ", "bf16       ", "GFLOP/s", "mpi        "} {
+	for _, want := range []string{"trainer    ", "system     ", "products   ", "speed      ", "bf16       ", "GFLOP/s", "mpi        "} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
 		}
 	}
-}
-
-// What to install is said for a library that is missing, unless a faster one is there.
-func TestDoctorAdvice(t *testing.T) {
-	missing := backend{Name: "onednn", Reason: "not found", Install: "apt-get install libdnnl2"}
-	other := backend{Name: "openblas", Reason: "not found", Install: "apt-get install libopenblas0"}
-	rows := []struct {
-		found [2]bool
-		want  []string
-	}{
-		{[2]bool{true, false}, nil},
-		{[2]bool{false, true}, []string{"libdnnl2"}},
-		{[2]bool{false, false}, []string{"libdnnl2", "libopenblas0"}},
-	}
-	for _, r := range rows {
-		missing.Found, other.Found = r.found[0], r.found[1]
-		var b strings.Builder
-		diagnosis{Backends: []backend{missing, other}}.print(&b)
-		if got := strings.Count(b.String(), "to do "); got != len(r.want) {
-			t.Errorf("%v: %d hints in %s", r.found, got, b.String())
-		}
-		for _, w := range r.want {
-			if !strings.Contains(b.String(), w) {
-				t.Errorf("%v: %q is missing in %s", r.found, w, b.String())
-			}
-		}
+	if lines := strings.Count(stdout, "\n"); lines > 24 {
+		t.Errorf("%d lines are no one screen:\n%s", lines, stdout)
 	}
 }
 

@@ -162,9 +162,6 @@ func printPlan(w io.Writer, p run.Plan) {
 	if p.ConnectorMB > 0 {
 		fmt.Fprintf(w, "%.1f MB connector, ", p.ConnectorMB)
 	}
-	if p.RoundedMB > 0 {
-		fmt.Fprintf(w, "%.1f MB weights in bfloat16, ", p.RoundedMB)
-	}
 	if p.PlansMB > 0 {
 		fmt.Fprintf(w, "%.1f MB transport plans, ", p.PlansMB)
 	}

@@ -58,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"data", "preveiw"}, exitUsage, `has no command "preveiw"`},
 		{[]string{"inspect"}, exitUsage, "needs one PATH"},
 		{[]string{"inspect", t.TempDir()}, exitFailed, "is not a file or folder that inspect reads: give a folder of one step"},
-		{[]string{"doctor", "--backend", "cuda"}, exitUsage, `compute.backend: must be one of auto, onednn, openblas, mkl, builtin, plain (got "cuda")`},
+		{[]string{"doctor", "--backend", "cuda"}, exitUsage, `compute.backend: must be one of auto, builtin, plain (got "cuda")`},
 		{[]string{"doctor", "--threads", "-1"}, exitUsage, "compute.threads: must be >= 0 (got -1)"},
 	}
 	for _, r := range rows {

@@ -21,18 +21,11 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
-	// Tune says how the algorithm of a large product is chosen among those that the matrix library proposes: its first
-	// proposal (TuneOff, or empty), the one that was fastest on this machine when the product was first met
-	// (TuneCache), or measured anew (TuneOn). Sums round by the algorithm: another one is other bits.
-	Tune string
+	// Fastest takes, of the algorithms that the matrix library proposes for a large product, the one that was fastest on
+	// this machine when the product was first met; otherwise its first proposal. Sums round by the algorithm: another
+	// one is other bits.
+	Fastest bool
 }
-
-// Values of Options.Tune.
-const (
-	TuneOff   = "off"
-	TuneCache = "cache"
-	TuneOn    = "on"
-)
 
 // Device is a GPU.
 type Device struct {

@@ -18,19 +18,15 @@ const tunedFLOPs = 1 << 28
 // better is the share of the time of cuBLASLt's first proposal that another algorithm must stay below.
 const better = 0.98
 
-// settle chooses the algorithm of a product, when it runs for the first time, as Options.Tune says.
+// settle chooses the algorithm of a product, when it runs for the first time, as Options.Fastest says.
 func (d *Device) settle(x *algorithm, key productKey, a, b, c Pointer) error {
 	x.tuned = true
 	p := key.Product
-	if (d.options.Tune != TuneCache && d.options.Tune != TuneOn) ||
-		2*int64(p.M)*int64(p.N)*int64(p.K)*int64(max(p.Batch, 1)) < tunedFLOPs {
+	if !d.options.Fastest || 2*int64(p.M)*int64(p.N)*int64(p.K)*int64(max(p.Batch, 1)) < tunedFLOPs {
 		return nil
 	}
 	if d.chosen == nil {
-		d.chosen = choices{}
-		if d.options.Tune == TuneCache {
-			d.chosen = d.known()
-		}
+		d.chosen = d.known()
 	}
 	name := key.String()
 	if known, ok := d.chosen[name]; ok {

@@ -71,13 +71,9 @@ type Trial struct {
 	Name  string   // what the child is told
 	Env   string   // variable that may name the file
 	Files []string // to look for
-	// Prepare comes before the first file is loaded, if not nil.
-	Prepare func()
 	// Try loads and tests a file. It returns what the file is good for, nil if it is not, and a warning,
 	// empty for a file that is absent and that nobody has named. begin is told each step before it is taken.
 	Try func(file string, begin func(step string)) (use any, warning string)
-	// Further tests in the child what is used later, if not nil.
-	Further func(use any, begin func(step string))
 	// Path is the file of what Try returns, as the loader resolved it.
 	Path func(use any) string
 }
@@ -102,9 +98,6 @@ func (t Trial) Find() (use any, warnings []string) {
 		for _, v := range tried {
 			verdicts[v.File] = v
 		}
-	}
-	if t.Prepare != nil {
-		t.Prepare()
 	}
 	for _, f := range files {
 		v := verdicts[f]
@@ -139,17 +132,11 @@ func (t Trial) Load(file string, begin func(step string)) (lib *Library, warning
 // serve tries files in order up to the first that can be used.
 func (t Trial) serve(files []string, out io.Writer) int {
 	enc := json.NewEncoder(out)
-	if t.Prepare != nil {
-		t.Prepare()
-	}
 	for _, f := range files {
 		begin := func(step string) { _ = enc.Encode(report{File: f, Step: step}) }
 		use, warning := t.Try(f, begin)
 		r := report{File: f, Done: true, Used: use != nil, Warning: warning}
 		if use != nil {
-			if t.Further != nil {
-				t.Further(use, begin)
-			}
 			r.Path = t.Path(use)
 		}
 		if enc.Encode(r) != nil {

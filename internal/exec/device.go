@@ -19,8 +19,6 @@ type Engine interface {
 	For(n, grain int, body func(worker, lo, hi int))
 	// BF16 says that products are in bfloat16.
 	BF16() bool
-	// KeepsRounded says that an operand that is read more than once should be kept rounded.
-	KeepsRounded() bool
 	// Multiply computes p on all threads, MultiplySerial and GemmSerial on the calling one.
 	Multiply(p *gemm.Product)
 	MultiplySerial(p *gemm.Product)

@@ -94,29 +94,6 @@ func (s *inputSlot) setBuffer(b Buffer) {
 	}
 }
 
-// SetShadow tells the ops that read a graph input of a bfloat16 copy of its values,
-// which is read at every run; nil takes it away. The caller keeps it in step with
-// the input's values. Like SetInput it reaches all uses, also those under another
-// shape, ignores inputs that no output depends on and allocates nothing.
-func (m *Machine) SetShadow(n *gorgonia.Node, bf16 []uint16) error {
-	slot := m.inputs[n.ID()]
-	switch {
-	case slot == nil:
-		return nil
-	case bf16 == nil:
-	case slot.node.Dtype() != tensor.Float32:
-		return fmt.Errorf("exec: input %s is %v: only float32 has a bfloat16 copy", slot.node.Name(), slot.node.Dtype())
-	case len(bf16) != slot.array.Len():
-		return fmt.Errorf("exec: input %s has %d elements, its bfloat16 copy %d", slot.node.Name(), slot.array.Len(),
-			len(bf16))
-	}
-	slot.array.BF16 = bf16
-	for _, u := range slot.uses {
-		u.call.In[u.operand].BF16 = bf16
-	}
-	return nil
-}
-
 // let takes the value that gorgonia.Let gave the node.
 func (s *inputSlot) let() error {
 	v := s.node.Value()

@@ -21,10 +21,8 @@ type Array struct {
 	Shape tensor.Shape
 	F32   []float32
 	I32   []int32
-	// BF16 holds bfloat16 values, the upper halves of rounded float32 values. Next to
-	// F32 it is the copy that the caller keeps of a graph input (see
-	// Machine.SetShadow), nil without one; with F32 nil it is a result that is stored
-	// so (see HalfWriter).
+	// BF16 holds bfloat16 values, the upper halves of rounded float32 values: a result that is stored so (see
+	// HalfWriter).
 	BF16 []uint16
 	// Packs is of a graph input that never changes, see Machine.SetPacks; else nil.
 	Packs *Packs

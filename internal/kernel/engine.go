@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/kernel/attend"
@@ -11,58 +9,35 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/freelist"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
-	"github.com/geoalign/geoalign/internal/kernel/library"
-	"github.com/geoalign/geoalign/internal/kernel/tune"
 )
 
 // Options selects how an Engine computes.
 type Options struct {
-	// Backend is "auto" (oneDNN, then OpenBLAS, then builtin), "onednn",
-	// "openblas", "mkl", "builtin" or "plain" (no assembly at all). Empty means "auto". With "auto" the built-in
-	// product computes all on Zen 4 and Zen 5, where it is the fastest; a library that is found is a candidate of Tune
-	// then.
+	// Backend is Auto, Builtin or Plain; empty means Auto.
 	Backend string
 	// Threads is the number of threads; 0 means all processors that this process may use, see cpu.Available.
 	Threads int
 	// Precision of the matrix products that ask the engine: "" or "fp32", or
 	// "bf16", where operands are rounded to bfloat16 and sums are float32.
 	Precision string
-	// Tune is how the kernel of a product is chosen: "off" or "", by fixed rules; "cache", by what was measured on
-	// this machine before, and what is not known is measured at its first use, within a second in all; or "on",
-	// measured anew, within ten seconds. It takes programs that begin with ProbeInChild, since measuring calls every
-	// library that is found; elsewhere it is off, as Tuning says.
-	Tune string
-	// Warn is told of what goes wrong later than New; nil: Warnings has it.
-	Warn func(text string)
 }
 
 // Engine multiplies matrices and splits work over a fixed number of threads.
 // One goroutine at a time may use it.
 type Engine struct {
 	threads  int
-	backend  gemm.Backend
-	info     library.Info
+	backend  backend
 	warnings []string
 	pool     *pool
 
 	bf16       bool
-	float      *gemm.Tiled // does products of up to floatLimit multiplications
-	floatLimit int
-	tiles      *gemm.Tiled      // of bfloat16; nil where the processor has no instructions for it
-	amx        *gemm.AMX        // likewise
-	library    gemm.HalfBackend // nil where it is not faster
+	float      *gemm.Tiled // nil where the backend multiplies
+	tiles      *gemm.Tiled // of bfloat16; nil where the processor has no instructions for it
+	amx        *gemm.AMX   // likewise
 	job        job
 	conversion conversion
 	scratch    freelist.List[operandScratch]
-
-	byRule, byTiles, byAMX, byLibrary *way // of the fixed rules
-
-	tuner   *tuner // nil with fixed rules alone
-	tuning  string // Options.Tune
-	untuned string // why there is no tuner where one was asked for
-	among   []string
-	tell    func(text string) // Options.Warn
-	device  Device
+	device     Device
 }
 
 // Names of the precisions, as Options.Precision takes them.
@@ -71,8 +46,7 @@ const (
 	precisionBF16 = "bf16"
 )
 
-// New starts the worker threads and loads the matrix library. A backend that is
-// asked for by name and cannot be used is an error that says what to install.
+// New starts the worker threads and finds what multiplies.
 func New(o Options) (*Engine, error) {
 	if o.Threads < 0 || o.Threads > 1024 {
 		return nil, fmt.Errorf("kernel: threads must be in [0, 1024] (got %d): 0 means all processors", o.Threads)
@@ -82,50 +56,30 @@ func New(o Options) (*Engine, error) {
 	default:
 		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32 or bf16", o.Precision)
 	}
-	switch o.Tune {
-	case "", tune.Off, tune.Cache, tune.On:
-	default:
-		return nil, fmt.Errorf("kernel: unknown tune %q: choose off, cache or on", o.Tune)
-	}
 	if err := cpu.CheckEnvironment(); err != nil {
 		return nil, err
 	}
-	l, warnings, err := library.Choose(o.Backend)
+	b, warning, err := newBackend(o.Backend)
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{threads: o.Threads, backend: l.Backend, info: l.Info, warnings: warnings,
-		bf16: o.Precision == precisionBF16}
+	e := &Engine{threads: o.Threads, backend: b, bf16: o.Precision == precisionBF16}
+	if warning != "" {
+		e.warnings = []string{warning}
+	}
 	if e.threads == 0 {
 		e.threads = cpu.Available()
 	}
-	e.setFloat(o.Backend)
+	e.float, _ = b.Backend.(*gemm.Tiled)
+	e.setBF16()
 	e.pool = newPool(e.threads)
-	e.setBF16(o.Backend)
-	e.setWays()
-	e.setTuner(o)
-	e.tell = o.Warn
 	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart
 	e.scratch.Make = func() *operandScratch { return new(operandScratch) }
 	return e, nil
 }
 
-// warn tells of what goes wrong.
-func (e *Engine) warn(text string) {
-	if e.tell != nil {
-		e.tell(text)
-		return
-	}
-	e.warnings = append(slices.Clip(e.warnings), text)
-}
-
-// Close stops the worker threads and keeps what was measured. The engine must not be used afterwards.
+// Close stops the worker threads. The engine must not be used afterwards.
 func (e *Engine) Close() {
-	if e.tuner != nil {
-		e.SaveTuning()
-		e.tuner.table.Close()
-		e.tuner = nil
-	}
 	if e.pool != nil {
 		e.pool.close()
 		e.pool = nil
@@ -139,38 +93,30 @@ func (e *Engine) Close() {
 // Threads returns the number of threads that For splits work over.
 func (e *Engine) Threads() int { return e.threads }
 
-// Backend returns the name of the backend in use, as Options.Backend takes it.
-func (e *Engine) Backend() string { return e.info.Name }
-
-// KeepsRounded reports whether a caller that multiplies by the same bfloat16 operand
-// more than once should keep it rounded: a library takes operands that were rounded
-// before, the built-in product rounds them while it packs them.
-func (e *Engine) KeepsRounded() bool { return e.bf16 && e.library != nil }
+// Backend returns the name of the backend in use.
+func (e *Engine) Backend() string { return e.backend.name }
 
 // BF16 reports whether the precision is bf16: then operations ask for products in
 // bfloat16.
 func (e *Engine) BF16() bool { return e.bf16 }
 
-// Warnings tells of libraries that were found but could not be used, and of a
+// Warnings tells of a library that was found but could not be used, and of a
 // precision that this processor only emulates.
 func (e *Engine) Warnings() []string { return e.warnings }
 
 // Describe names the backend, its version and file, the instruction set and the
 // threads. See Warnings too.
 func (e *Engine) Describe() string {
-	s := e.info.Name
-	if e.info.Version != "" {
-		s += " " + e.info.Version
+	s := e.backend.name
+	if e.backend.version != "" {
+		s += " " + e.backend.version
 	}
-	if e.info.File != "" {
-		s += " from " + e.info.File
+	if e.backend.file != "" {
+		s += " from " + e.backend.file
 	}
-	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads) + e.describeFloat()
+	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads)
 	if e.bf16 {
 		s += ", " + e.describeBF16()
-	}
-	if e.tuner != nil {
-		s += ", each product by the best of " + strings.Join(e.among, ", ")
 	}
 	if e.device != nil {
 		s = e.device.Describe() + "; host: " + s
@@ -180,7 +126,7 @@ func (e *Engine) Describe() string {
 
 // NewAttention returns attention of one head in the engine's precision.
 func (e *Engine) NewAttention(s attend.Sizes) *attend.Head {
-	return attend.New(s, attend.Products{Plain: e.info.Name == library.Plain, BF16: e.bf16, Float: e.float,
+	return attend.New(s, attend.Products{Plain: e.backend.name == Plain, BF16: e.bf16, Float: e.float,
 		Tiles: e.tiles, AMX: e.amx})
 }
 
@@ -231,8 +177,8 @@ func (e *Engine) GemmSerial(transA, transB bool, m, n, k int, alpha float32, a [
 // 2*m*n*k for each product.
 func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
 	return MeasureProduct(e, &gemm.Product{M: m, N: n, K: k, Alpha: 1, BF16: e.bf16,
-		A: gemm.Matrix{F32: library.Values(m*k, 1), LD: k},
-		B: gemm.Matrix{F32: library.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
+		A: gemm.Matrix{F32: gemm.Values(m*k, 1), LD: k},
+		B: gemm.Matrix{F32: gemm.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
 }
 
 // MeasureProduct is MeasureGEMM for the product p.

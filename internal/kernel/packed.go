@@ -2,14 +2,9 @@ package kernel
 
 import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
-// packRows is the number of rows up to which a product by packed weights is faster than any library, which packs them
-// at each call.
-const packRows = 64
-
 // PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as
 // their Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
-// packing would save nothing: a library multiplies so many rows, operands are converted for it, or there is no
-// assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew. Must not be
+// packing would save nothing: operands are converted, or there is no assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew. Must not be
 // called inside For.
 //
 // What it saves grows as rows fall: see BenchmarkPacked.
@@ -27,14 +22,13 @@ func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
 
 // packer returns what multiplies p by packed weights, nil if nothing does.
 func (e *Engine) packer(p *gemm.Product) gemm.Packer {
-	switch w := e.fixed(p); {
-	case w == e.byAMX:
+	switch {
+	case e.converts(p):
+	case p.BF16 && e.amx != nil:
 		return e.amx
-	case w == e.byTiles:
+	case p.BF16:
 		return e.tiles
-	case w != e.byRule || w.path.mustConvert(p):
-		return nil
-	case e.float != nil && (p.M <= packRows || e.builtIn(p)):
+	case e.float != nil:
 		return e.float
 	}
 	return nil

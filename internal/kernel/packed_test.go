@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 // Products by packed weights have the bits of those without, on any number of threads, at block edges and after the weights
@@ -23,7 +22,7 @@ func TestPackWeights(t *testing.T) {
 			return
 		}
 		for _, threads := range []int{1, 2, 5} {
-			e, err := New(Options{Backend: library.Builtin, Threads: threads})
+			e, err := New(Options{Backend: Builtin, Threads: threads})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +73,7 @@ func TestPackWeightsRefuses(t *testing.T) {
 		}()
 		e.Multiply(p)
 	}()
-	plain, err := New(Options{Backend: library.Plain, Threads: 1})
+	plain, err := New(Options{Backend: Plain, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestPackWeightsRefuses(t *testing.T) {
 // packed before, what packing takes, and GB/s of packed weights read.
 func BenchmarkPacked(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 3))
-	e, err := New(Options{Backend: library.Builtin})
+	e, err := New(Options{Backend: Builtin})
 	if err != nil {
 		b.Fatal(err)
 	}

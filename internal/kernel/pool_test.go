@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/geoalign/geoalign/internal/allocs"
-	"github.com/geoalign/geoalign/internal/kernel/library"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 )
 
 func newTestEngine(t testing.TB, threads int) *Engine {
@@ -143,7 +143,7 @@ func TestNestedForIsRefused(t *testing.T) {
 func TestGemmSerialInsideFor(t *testing.T) {
 	eachBackend(t, func(t *testing.T, e *Engine) {
 		const items, m, n, k = 40, 65, 33, 64
-		a, b := library.Values(items*m*k, 1), library.Values(items*n*k, 2)
+		a, b := gemm.Values(items*m*k, 1), gemm.Values(items*n*k, 2)
 		got, want := make([]float32, items*m*n), make([]float32, items*m*n)
 		one := func(c []float32, i int) {
 			e.GemmSerial(false, true, m, n, k, 0.125, a[i*m*k:], k, b[i*n*k:], k, 0, c[i*m*n:], n)

@@ -6,31 +6,24 @@ import "github.com/geoalign/geoalign/internal/kernel/gemm"
 // so that no closure has to be made for a product.
 type job struct {
 	gemm.Product
-	way     *way
 	alongN  bool
 	part    func(worker, lo, hi int)
 	scratch operandScratch
 }
 
 // Multiply computes p on all threads. It must not be called inside For. The
-// result depends on the arguments, the backend, the number of threads and, with Options.Tune,
-// the kernel that was chosen for such products alone. A slice that is too short is a panic.
+// result depends on the arguments, the backend and the number of threads alone. A slice that is too short is a panic.
 func (e *Engine) Multiply(p *gemm.Product) {
 	p.Check()
-	e.multiply(p, e.choose(p))
-}
-
-// multiply computes p by a choice.
-func (e *Engine) multiply(p *gemm.Product, c choice) {
 	j := &e.job
-	alongN, chunks, step := splitAlong(c.side, p.M, p.N, p.K, e.threads)
+	alongN, chunks, step := splitProduct(p.M, p.N, p.K, e.threads)
 	if chunks == 1 || p.Alpha == 0 {
-		e.serial(p, c.way)
+		e.serial(p)
 		return
 	}
-	j.Product, j.way, j.alongN = *p, c.way, alongN
-	if c.way.path.mustConvert(p) {
-		e.convert(&j.Product, c.way.path, &j.scratch, true)
+	j.Product, j.alongN = *p, alongN
+	if e.converts(p) {
+		e.convert(&j.Product, &j.scratch, true)
 	}
 	items := p.M
 	if alongN {
@@ -40,10 +33,10 @@ func (e *Engine) multiply(p *gemm.Product, c choice) {
 	j.Product = gemm.Product{} // keep no buffer alive
 }
 
-// MultiplySerial is Multiply on the calling thread alone, for use inside For. Its kernel is that of fixed rules.
+// MultiplySerial is Multiply on the calling thread alone, for use inside For.
 func (e *Engine) MultiplySerial(p *gemm.Product) {
 	p.Check()
-	e.serial(p, e.fixed(p))
+	e.serial(p)
 }
 
 // multiplyPart computes rows (or columns) lo to hi of the product in progress.
@@ -54,11 +47,11 @@ func (e *Engine) multiplyPart(_, lo, hi int) {
 	} else {
 		p.Rows(lo, hi)
 	}
-	e.job.way.multiply(&p)
+	e.compute(&p)
 }
 
 // serial computes p on this thread.
-func (e *Engine) serial(p *gemm.Product, w *way) {
+func (e *Engine) serial(p *gemm.Product) {
 	if p.M == 0 || p.N == 0 {
 		return
 	}
@@ -69,13 +62,13 @@ func (e *Engine) serial(p *gemm.Product, w *way) {
 		p.Finish()
 		return
 	}
-	if !w.path.mustConvert(p) {
-		w.multiply(p)
+	if !e.converts(p) {
+		e.compute(p)
 		return
 	}
 	s := e.scratch.Take()
 	q := *p
-	e.convert(&q, w.path, s, false)
-	w.multiply(&q)
+	e.convert(&q, s, false)
+	e.compute(&q)
 	e.scratch.Give(s)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 // amxEngine returns an engine of one thread whose products of bfloat16 are by AMX.
@@ -17,7 +16,7 @@ func amxEngine(t *testing.T) *Engine {
 	if cpu.SetLevel(""); !cpu.HasAMX {
 		t.Skip("this processor has no AMX, or the system does not allow it")
 	}
-	e, err := New(Options{Backend: library.Builtin, Threads: 1})
+	e, err := New(Options{Backend: Builtin, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -53,7 +52,7 @@ func TestProductStaysInside(t *testing.T) {
 			memory[i] = guardedPages(t, most*(most+4)*4/syscall.Getpagesize()+1)
 		}
 		kerneltest.EachLevel(t, func(t *testing.T) {
-			e, err := New(Options{Backend: library.Builtin, Threads: 1})
+			e, err := New(Options{Backend: Builtin, Threads: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

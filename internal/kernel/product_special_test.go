@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/allocs"
@@ -14,7 +12,6 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/gemm/gemmtest"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -79,7 +76,7 @@ func TestProductSpecialValues(t *testing.T) {
 // Every height and width of a tile, with one and several blocks along k.
 func TestProductTiles(t *testing.T) {
 	kerneltest.EachLevel(t, func(t *testing.T) {
-		e, err := New(Options{Backend: library.Builtin, Threads: 1})
+		e, err := New(Options{Backend: Builtin, Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +102,7 @@ func TestProductSameBitsOnAnyThreads(t *testing.T) {
 				g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{TransA: trans&1 != 0, TransB: trans&2 != 0, M: 150, N: 230, K: 700, Alpha: 1, BF16: bf16}, Bias: true, Gelu: true})
 				var want []float32
 				for threads := 1; threads <= 4; threads++ {
-					e, err := New(Options{Backend: library.Builtin, Threads: threads})
+					e, err := New(Options{Backend: Builtin, Threads: threads})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -183,71 +180,6 @@ func TestProductPanics(t *testing.T) {
 	}
 }
 
-// fakeHalf is a library that multiplies bfloat16.
-type fakeHalf struct {
-	gemm.Plain
-	calls *atomic.Int32
-}
-
-func (fakeHalf) SupportsBF16() bool { return true }
-
-func (f fakeHalf) BGEMM(transA, transB bool, m, n, k int, alpha float32, a []uint16, lda int, b []uint16, ldb int, beta float32, c []float32, ldc int, bias []float32) {
-	f.calls.Add(1)
-	x, y := make([]float32, len(a)), make([]float32, len(b))
-	vector.FromBF16(x, a)
-	vector.FromBF16(y, b)
-	f.SGEMM(transA, transB, m, n, k, alpha, x, lda, y, ldb, beta, c, ldc)
-	if bias != nil {
-		for i := range m {
-			for j, v := range bias[:n] {
-				c[i*ldc+j] += v
-			}
-		}
-	}
-}
-
-// Operands of a library are converted first, and nothing is done twice.
-func TestProductByLibrary(t *testing.T) {
-	var calls atomic.Int32
-	libraries := map[string]gemm.HalfBackend{"fake": fakeHalf{calls: &calls}}
-	for _, name := range []string{library.OneDNN, library.OpenBLAS, library.MKL} {
-		found, _, _ := library.Choose(name)
-		if l, ok := found.Backend.(gemm.HalfBackend); ok && l.SupportsBF16() {
-			libraries[name] = l
-		}
-	}
-	for name, l := range libraries {
-		for _, threads := range []int{1, 3} {
-			e := newTestEngine(t, threads)
-			e.library, e.tiles = l, nil
-			r := rand.New(rand.NewPCG(49, 50))
-			for range 30 {
-				checkProduct(t, e, gemmtest.RandomCase(r, 1+r.IntN(60), 1+r.IntN(200), 1+r.IntN(60)))
-			}
-			g := gemmtest.NewCase(r, gemmtest.Case{P: gemm.Product{M: 200, N: 130, K: 150, Alpha: 1, BF16: true}, Bias: true, Gelu: true})
-			checkProduct(t, e, g)
-			half := g.P // all of what follows comes after a library
-			half.Half, half.ActivatedHalf, half.Activated = make([]uint16, len(g.P.C)), make([]uint16, len(g.P.C)), nil
-			e.Multiply(&g.P)
-			want := make([]uint16, len(g.P.C))
-			vector.ToBF16(want, g.P.C)
-			e.Multiply(&half)
-			for i := range half.M {
-				at, to := i*half.LDC, i*half.LDC+half.N
-				if !slices.Equal(half.Half[at:to], want[at:to]) || half.ActivatedHalf[at] == 0 {
-					t.Fatalf("%s: row %d is not that of the product, rounded", name, i)
-				}
-			}
-			if n := allocs.PerRun(20, func() { e.Multiply(&g.P) }); n != 0 && name != "fake" {
-				t.Errorf("%s: %v allocations, want 0", name, n)
-			}
-		}
-	}
-	if calls.Load() == 0 {
-		t.Error("the library was not called")
-	}
-}
-
 func TestPrecision(t *testing.T) {
 	if e, err := New(Options{Precision: "fp16"}); err == nil || !strings.Contains(err.Error(), "fp16") {
 		e.Close()
@@ -266,7 +198,7 @@ func TestPrecision(t *testing.T) {
 		{"bf16", "", true, !cpu.HasBF16, "bf16"},
 	} {
 		cpu.SetLevel(tt.level)
-		e, err := New(Options{Backend: library.Builtin, Threads: 1, Precision: tt.precision})
+		e, err := New(Options{Backend: Builtin, Threads: 1, Precision: tt.precision})
 		if err != nil {
 			t.Fatal(err)
 		}

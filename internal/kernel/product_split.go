@@ -1,16 +1,10 @@
 package kernel
 
-// smallProduct is the number of multiplications up to which the built-in kernel
-// beats a call of oneDNN: the products of an attention head (65 x 65 x 64 and the
-// like gained 10 to 25 % when measured).
-const smallProduct = 1 << 19
-
 // A product is split when each part keeps at least this many multiplications:
 // some tens of microseconds, well above the cost of waking a thread.
 const leastPart = 1 << 20
 
-// Parts begin at multiples of these, so that the tiles of the libraries' kernels
-// stay whole.
+// Parts begin at multiples of these, so that tiles stay whole.
 const (
 	rowStep    = 8
 	columnStep = 64
@@ -34,40 +28,4 @@ func splitProduct(m, n, k, threads int) (alongN bool, chunks, step int) {
 		return false, min(chunks, rows), rowStep
 	}
 	return true, chunks, columnStep
-}
-
-// side says along which side of C a product is split over the threads.
-type side int
-
-const (
-	sideAuto    side = iota // as splitProduct says
-	sideRows                // along m
-	sideColumns             // along n
-)
-
-// sideOf returns what splitProduct says, sideAuto where it does not split.
-func sideOf(m, n, k, threads int) side {
-	alongN, chunks, _ := splitProduct(m, n, k, threads)
-	switch {
-	case chunks == 1:
-		return sideAuto
-	case alongN:
-		return sideColumns
-	}
-	return sideRows
-}
-
-// splitAlong is splitProduct along a side, where that has as many steps as there are parts.
-func splitAlong(s side, m, n, k, threads int) (alongN bool, chunks, step int) {
-	alongN, chunks, step = splitProduct(m, n, k, threads)
-	if chunks == 1 || s == sideAuto {
-		return alongN, chunks, step
-	}
-	if s == sideColumns && (n+columnStep-1)/columnStep >= chunks {
-		return true, chunks, columnStep
-	}
-	if s == sideRows && (m+rowStep-1)/rowStep >= chunks {
-		return false, chunks, rowStep
-	}
-	return alongN, chunks, step
 }

@@ -271,14 +271,9 @@ func (r *pooledRun) step() error {
 }
 
 // bind gives the computation of a chunk the parameters, where they lie elsewhere than in the
-// step before, and what there is of them in bfloat16.
+// step before.
 func (r *pooledRun) bind() error {
 	in := r.c.In[r.first:]
-	for i, p := range r.parameters {
-		if err := r.c.Inner.SetShadow(p.Copy, in[i].BF16); err != nil {
-			return err
-		}
-	}
 	if len(in) == 0 || len(r.bound) > 0 && &r.bound[0] == &in[0].F32[0] {
 		return nil
 	}

@@ -27,32 +27,15 @@ func Engine(cfg config.Config) (*compute.Engine, error) {
 // its share of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by
 // rank 0.
 func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
-	return ResumedEngine(g, cfg, KeptKernels{}, say)
-}
-
-// ResumedEngine is OpenEngineOf of a run that goes on with the kernels that rank 0 has kept.
-func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels,
-	say func(format string, args ...any)) (*compute.Engine, error) {
-	if err := tellKept(g, &kept); err != nil {
-		return nil, err
-	}
 	if err := parallel.Agree(g, UseDecoder(cfg)); err != nil {
 		return nil, err
-	}
-	tune := cfg.Compute.Tune
-	if kept.Fixed {
-		tune = "off"
 	}
 	threads := cfg.Compute.Threads
 	if p, ok := parallel.As[parallel.Placed](g); ok && threads == 0 {
 		threads = p.Threads()
 	}
-	warn := func(w string) {}
-	if g.Rank() == 0 {
-		warn = warnOnce
-	}
 	e, err := compute.New(compute.Options{Backend: cfg.Compute.Backend, Threads: threads,
-		Precision: cfg.Compute.Precision, Tune: tune, Warn: warn})
+		Precision: cfg.Compute.Precision})
 	if err := parallel.Agree(g, err); err != nil {
 		if e != nil {
 			e.Close()
@@ -60,7 +43,7 @@ func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels,
 		return nil, err
 	}
 	if index, ok := cfg.Compute.CUDA(); ok {
-		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Tune: cfg.Compute.Tune})
+		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Fastest: true})
 		if err == nil {
 			e.SetDevice(d)
 		} else {
@@ -76,15 +59,10 @@ func ResumedEngine(g parallel.Group, cfg config.Config, kept KeptKernels,
 			warnOnce(w)
 		}
 	}
-	e.Follow(kept.Choices, false)
 	if g.Size() == 1 {
 		return e, nil
 	}
-	err = shareKernels(g, e)
-	if err == nil {
-		err = sameKernels(g, e, say)
-	}
-	if err != nil {
+	if err = sameKernels(g, e, say); err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -150,8 +128,7 @@ var warned sync.Map
 
 // Description describes what a run computes with.
 func Description(e *compute.Engine) runlog.Setup {
-	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Tune: e.Tuning().Mode,
-		Decoder: images.JPEGDecoder().String()}
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Decoder: images.JPEGDecoder().String()}
 }
 
 // UseDecoder chooses what decodes JPEG files by data.decoder, before images are read, and warns on standard error of

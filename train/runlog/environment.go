@@ -19,9 +19,8 @@ type Environment struct {
 	CPU       string `json:"cpu"`
 	CPUs      int    `json:"cpus"`
 	Threads   int    `json:"threads"`
-	// matrix library and instruction set, and what products choose among
+	// what multiplies and its instruction set
 	Kernels string   `json:"kernels"`
-	Tune    string   `json:"tune"`                // compute.tune, as far as it takes effect
 	Decoder string   `json:"decoder"`             // of JPEG files
 	Limit   float64  `json:"cpu_limit,omitempty"` // of the container, in processors
 	Args    []string `json:"args"`
@@ -31,7 +30,6 @@ type Environment struct {
 type Setup struct {
 	Threads int
 	Kernels string // the description of the engine
-	Tune    string // its way of choosing kernels
 	Decoder string // of JPEG files
 }
 
@@ -39,8 +37,8 @@ type Setup struct {
 func CollectEnvironment(s Setup, args []string) Environment {
 	e := Environment{
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Tune: s.Tune,
-		Decoder: s.Decoder, Limit: cpu.Limit(), Args: slices.Clone(args),
+		CPU: cpu.Model(), CPUs: runtime.NumCPU(), Threads: s.Threads, Kernels: s.Kernels, Decoder: s.Decoder,
+		Limit: cpu.Limit(), Args: slices.Clone(args),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		e.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)

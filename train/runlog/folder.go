@@ -13,7 +13,6 @@ import (
 const (
 	ConfigFile      = "config.toml"
 	EnvironmentFile = "environment.json"
-	KernelsFile     = "kernels.json"
 	MetricsFile     = "metrics.jsonl"
 	ReportFile      = "report.html"
 	ClassesFile     = "classes.json"

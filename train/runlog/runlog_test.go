@@ -241,7 +241,7 @@ func TestMulti(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	env := CollectEnvironment(Setup{Threads: 2, Kernels: "oneDNN", Tune: "off", Decoder: "builtin"},
+	env := CollectEnvironment(Setup{Threads: 2, Kernels: "builtin avx2", Decoder: "builtin"},
 		[]string{"train", "--quiet"})
 	for range 2 { // again on a resume
 		must(t, Prepare(dir, []byte("[run]\n"), env))

@@ -8,8 +8,8 @@ import (
 
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 )
 
 // resnet50 are the 53 convolutions of ResNet-50 (He et al. 2016, with the stride in the 3x3 convolutions) over 224
@@ -72,7 +72,7 @@ func BenchmarkResNet50(b *testing.B) {
 // measure returns the least times of the three passes of three runs each.
 func measure(e *kernel.Engine, s convolve.Sizes, clock func() time.Duration) [3]time.Duration {
 	c := e.NewConvolution(s)
-	x, w := library.Values(s.Batch*s.Height*s.Width*s.In, 1), library.Values(s.Out*s.In*s.Kernel*s.Kernel, 2)
+	x, w := gemm.Values(s.Batch*s.Height*s.Width*s.In, 1), gemm.Values(s.Out*s.In*s.Kernel*s.Kernel, 2)
 	y, scratch := make([]float32, s.Batch*s.OutHeight()*s.OutWidth()*s.Out), make([]float32, s.Scratch(e.Threads()))
 	dx, dw := make([]float32, len(x)), make([]float32, len(w))
 	var least [3]time.Duration

@@ -8,8 +8,8 @@ import (
 
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/convolve"
+	"github.com/geoalign/geoalign/internal/kernel/gemm"
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
-	"github.com/geoalign/geoalign/internal/kernel/library"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
@@ -71,7 +71,7 @@ type operands struct{ x, w, y, dx, dw, dy []float32 }
 
 func operandsOf(s convolve.Sizes) operands {
 	x, w, y := s.Batch*s.Height*s.Width*s.In, s.Out*s.In*s.Kernel*s.Kernel, s.Batch*s.OutHeight()*s.OutWidth()*s.Out
-	return operands{library.Values(x, 1), library.Values(w, 2), library.Values(y, 3), library.Values(x, 4), library.Values(w, 5), library.Values(y, 6)}
+	return operands{gemm.Values(x, 1), gemm.Values(w, 2), gemm.Values(y, 3), gemm.Values(x, 4), gemm.Values(w, 5), gemm.Values(y, 6)}
 }
 
 // near fails unless x agrees with the sums of so many terms.
@@ -107,7 +107,7 @@ func check(t *testing.T, e *kernel.Engine, s convolve.Sizes) {
 	near(t, "forward", o.y, y, s.In*s.Kernel*s.Kernel)
 	for _, add := range []bool{false, true} {
 		if add {
-			o.dx, o.dw = library.Values(len(dx), 4), library.Values(len(dw), 5)
+			o.dx, o.dw = gemm.Values(len(dx), 4), gemm.Values(len(dw), 5)
 			for i, v := range o.dx {
 				dx[i] += float64(v)
 			}
@@ -124,8 +124,8 @@ func check(t *testing.T, e *kernel.Engine, s convolve.Sizes) {
 		c.Weights(o.dw, o.dy, o.x, add, scratch)
 		near(t, fmt.Sprintf("weights, add %t", add), o.dw, dw, s.Batch*s.OutHeight()*s.OutWidth())
 	}
-	k := &vector.Columns{Mean: library.Values(s.Out, 7), Scale: library.Values(s.Out, 8), Shift: library.Values(s.Out, 9), ReLU: true}
-	after := convolve.After{Columns: k, Add: library.Values(len(y), 10)}
+	k := &vector.Columns{Mean: gemm.Values(s.Out, 7), Scale: gemm.Values(s.Out, 8), Shift: gemm.Values(s.Out, 9), ReLU: true}
+	after := convolve.After{Columns: k, Add: gemm.Values(len(y), 10)}
 	spoil(o.y)
 	c.Forward(o.y, o.x, o.w, after, scratch)
 	for i := range y {

@@ -106,16 +106,12 @@ func (t *Tiled) Transpose(dst []float32, ldDst int, src []float32, ld, rows, n i
 // PackRows packs kb rows of x from value at on, n columns in blocks of width, into
 // rows of stride words. Block q begins at dst[q*block].
 func (t *Tiled) PackRows(dst []float32, stride, block int, x Matrix, at, kb, n, width int) {
-	if !t.Masked {
-		for q := 0; q < n; q += width {
-			copyRows(dst[q/width*block:], x.F32[at+q:], x.LD, kb, min(width, n-q), stride)
-		}
-		return
-	}
 	blocks := (n + width - 1) / width
 	mask, last := uint64(1)<<width-1, uint64(1)<<(n-(blocks-1)*width)-1
 	kind, size, rows := packWords, x.size(), 1
 	switch {
+	case !t.Masked:
+		kind = packWordsAVX2
 	case x.BF16 != nil:
 		kind, rows = packFromHalves, 2
 	case t.BF16:
@@ -151,15 +147,17 @@ const (
 	packWords      = iota // float32, as they are
 	packFromWords         // float32, to pairs of bfloat16
 	packFromHalves        // bfloat16, to pairs
+	packWordsAVX2         // packWords without AVX-512
 )
 
 // packers holds the packing functions by what they read and how many vectors wide
 // their blocks are.
-var packers = [3][2]func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask,
+var packers = [4][2]func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, pairs, blocks int, mask,
 	last uint64){
 	{gemmWordsCols1, gemmWordsCols2},
 	{gemmPairsF32Cols1, gemmPairsF32Cols2},
 	{gemmPairsBF16Cols1, gemmPairsBF16Cols2},
+	{gemmWordsAVX2Cols1, gemmWordsAVX2Cols2},
 }
 
 // copyRows copies kb rows of cols values from src to rows of stride values.

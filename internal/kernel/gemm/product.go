@@ -114,12 +114,7 @@ func (p *Product) Columns(lo, hi int) {
 	}
 }
 
-// Finish does what follows the product, in one pass over C. It comes after the
-// whole of a thread's part for the libraries too: cut into blocks of rows that stay
-// in the cache, oneDNN packs B again for each, and the product with what follows
-// took 4 to 20 % longer with blocks of 128 to 512 rows at 2080x1536x384,
-// 3840x1536x384 and 2056x3072x768, where the bias costs 1 to 4 % and bias with GELU
-// 4 to 8 % of the product.
+// Finish does what follows the product, in one pass over C.
 func (p *Product) Finish() {
 	if p.Bias == nil && !p.Follows() {
 		return
@@ -184,16 +179,6 @@ func (p *Product) FinishesTiles() bool { return p.Half != nil || p.inPlace() }
 // inPlace says whether the activation takes the place of what it is applied to.
 func (p *Product) inPlace() bool {
 	return p.M > 0 && p.Activated != nil && &p.Activated[0] == &p.C[0]
-}
-
-// Bare returns p as far as the choice of its kernel goes: without what is made of C where C is not kept beside it,
-// which takes about as long after every kernel.
-func (p *Product) Bare() Product {
-	q := *p
-	if p.Half != nil || p.ActivatedHalf != nil || p.Before.Length() > 0 || p.inPlace() {
-		q.Half, q.Activated, q.ActivatedHalf, q.Activation, q.Before = nil, nil, nil, 0, Matrix{}
-	}
-	return q
 }
 
 // Check panics if a slice is too short for the product or a stride is shorter

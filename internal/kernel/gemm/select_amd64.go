@@ -100,8 +100,12 @@ func NewBF16() *Tiled {
 // ready fills in what follows from the other fields.
 func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
-	t.blocking = byCache(cpu.Level2())
-	if t.Masked && !t.BF16 {
+	switch {
+	case !t.Masked:
+		t.blocking = forAVX2(cpu.Level2(), t.maxRows)
+	case t.BF16:
+		t.blocking = byCache(cpu.Level2())
+	default:
 		t.blocking = forFloat(cpu.Level2())
 	}
 	t.Work.Make = func() *TileWork { return new(TileWork) }

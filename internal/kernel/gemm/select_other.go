@@ -20,18 +20,6 @@ func (*Tiled) Transpose(dst []float32, ldDst int, src []float32, ld, rows, n int
 // Multiply is never called.
 func (*Tiled) Multiply(*Product) {}
 
-// Variant is one way to tile and block the built-in product, of which there are none here.
-type Variant struct {
-	Name, Description string
-	New               func() *Tiled
-}
-
-// Variants returns none.
-func Variants() []Variant { return nil }
-
-// VariantsBF16 returns none.
-func VariantsBF16() []Variant { return nil }
-
 // NewPacked is never called.
 func (*Tiled) NewPacked(k, n int) *Packed { return nil }
 

@@ -117,7 +117,7 @@ func (t *Tiled) Multiply(p *Product) {
 		columns = min(columns, aheadBytes/WordSize/t.terms)
 	}
 	stepN := parts(p.N, columns, 2*t.Lanes)
-	stepM := parts(p.M, t.rows, 1)
+	stepM := parts(p.M, t.rows, t.unit)
 	if t.inSingles(p) {
 		stepM = parts(p.M, t.maxRows, 1)
 	}
@@ -125,10 +125,11 @@ func (t *Tiled) Multiply(p *Product) {
 		for k := 0; k < p.K; k += stepK {
 			b := block{p: p, j: j, nb: min(stepN, p.N-j), k: k, kb: min(stepK, p.K-k), stepN: stepN, stepK: stepK}
 			b.last, b.single = k+b.kb == p.K, t.inSingles(p)
-			b.strip = p.Half != nil && b.kb == p.K && t.Masked && !t.panelFirst
+			b.strip = p.Half != nil && b.kb == p.K && t.Masked
 			b.terms, b.step, b.adds = t.Terms(b.kb), t.Terms(min(b.kb, t.stepK(p.K))), p.Beta != 0 || k > 0
-			// Packing pays when many tiles pass over the panel.
-			b.direct = packed == nil && !t.BF16 && !p.TransB && p.M <= 4*t.maxRows
+			// Packing pays when many tiles pass over the panel, and where they end within a vector.
+			b.direct = packed == nil && !t.BF16 && !p.TransB &&
+				(p.M <= 4*t.maxRows || p.K*p.B.LD <= t.small && p.N%t.Lanes == 0)
 			switch {
 			case b.direct:
 			case packed != nil:
@@ -188,20 +189,11 @@ func (t *Tiled) group(w *TileWork, b *block, i, mb int) {
 	switch {
 	case b.single:
 		b.askForGroup(tiles * panels)
-	case !b.inPlace:
+	case !b.inPlace || t.rowsInPlace && mb == b.p.M:
 		b.lookAhead(tiles * panels)
 	}
-	if t.panelFirst {
-		for q := 0; q < b.nb; q += width {
-			for r := 0; r < mb; r += b.height {
-				t.row(w, b, r, q, min(b.nb, q+width))
-			}
-		}
-		t.finish(w, b, 0, mb)
-		return
-	}
 	for r := 0; r < mb; r += b.height {
-		t.row(w, b, r, 0, b.nb)
+		t.row(w, b, r)
 		t.finish(w, b, r, min(b.height, mb-r))
 	}
 }
@@ -212,7 +204,7 @@ func (t *Tiled) readInPlace(b *block) bool {
 	switch {
 	case t.BF16:
 		return false
-	case b.nb <= 4*t.Lanes:
+	case b.nb <= 4*t.Lanes, t.rowsInPlace && !b.p.TransA, b.p.K*b.p.A.LD <= t.small:
 		return true
 	case !b.single:
 		return false
@@ -260,15 +252,15 @@ func (t *Tiled) rowsAt(w *TileWork, b *block, r int) {
 	}
 }
 
-// row computes the tiles of the rows from r of the group on and of the columns from up to end of the block.
-func (t *Tiled) row(w *TileWork, b *block, r, from, end int) {
+// row computes the tiles of the rows from r of the group on.
+func (t *Tiled) row(w *TileWork, b *block, r int) {
 	p := b.p
 	t.rowsAt(w, b, r)
 	rows := min(b.height, b.mb-r)
 	width, first := 2*t.Lanes, w.args.a
 	c, ldc := t.rowsOfC(w, b, b.i+r)
 	w.args.bK, w.args.cRow = width*WordSize, ldc*WordSize
-	for q := from; q < end; q += width {
+	for q := 0; q < b.nb; q += width {
 		if b.single {
 			b.ask(w)
 		}

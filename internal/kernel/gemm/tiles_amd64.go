@@ -380,6 +380,11 @@ func gemmPairsF32Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep 
 //go:noescape
 func gemmPairsBF16Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 
+// gemmWordsAVX2Cols1 is gemmWordsCols1 with vectors of 8.
+//
+//go:noescape
+func gemmWordsAVX2Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
+
 // gemmWordsCols2 sets, for p < pairs, block b < blocks and column j < 32,
 // word p*32+j of dst + b*dstBlock to the float32 of column j in
 // src0 + p*srcStep + b*srcBlock; src1 is not used.
@@ -406,6 +411,11 @@ func gemmPairsF32Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep 
 //
 //go:noescape
 func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
+
+// gemmWordsAVX2Cols2 is gemmWordsCols2 with vectors of 8.
+//
+//go:noescape
+func gemmWordsAVX2Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
 
 // gemmConvert sets rows of dst to n values of src as bfloat16, values below 2^-126 in
 // size to 0. The strides are in bytes.

@@ -17119,6 +17119,61 @@ last:
 	VZEROUPPER
 	RET
 
+// func gemmWordsAVX2Cols1(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX2
+TEXT ·gemmWordsAVX2Cols1(SB), NOSPLIT, $0-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstBlock+8(FP), CX
+	MOVQ         src0+16(FP), DX
+	MOVQ         srcStep+32(FP), BX
+	MOVQ         srcBlock+40(FP), SI
+	MOVQ         rows+48(FP), DI
+	MOVQ         blocks+56(FP), R8
+	VPBROADCASTD mask+64(FP), Y0
+	VMOVDQU      gemmBits1<>+0(SB), Y1
+	VPAND        Y1, Y0, Y0
+	VPCMPEQD     Y1, Y0, Y0
+	VPBROADCASTD last+72(FP), Y1
+	VMOVDQU      gemmBits1<>+0(SB), Y2
+	VPAND        Y2, Y1, Y1
+	VPCMPEQD     Y2, Y1, Y1
+	DECQ         R8
+
+row:
+	MOVQ  AX, R9
+	MOVQ  DX, R10
+	MOVQ  R8, R11
+	TESTQ R11, R11
+	JE    last
+
+block:
+	VMASKMOVPS (R10), Y0, Y2
+	VMOVUPS    Y2, (R9)
+	ADDQ       CX, R9
+	ADDQ       SI, R10
+	DECQ       R11
+	JNZ        block
+
+last:
+	VMASKMOVPS (R10), Y1, Y2
+	VMOVUPS    Y2, (R9)
+	ADDQ       $0x20, AX
+	ADDQ       BX, DX
+	DECQ       DI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+DATA gemmBits1<>+0(SB)/4, $0x00000001
+DATA gemmBits1<>+4(SB)/4, $0x00000002
+DATA gemmBits1<>+8(SB)/4, $0x00000004
+DATA gemmBits1<>+12(SB)/4, $0x00000008
+DATA gemmBits1<>+16(SB)/4, $0x00000010
+DATA gemmBits1<>+20(SB)/4, $0x00000020
+DATA gemmBits1<>+24(SB)/4, $0x00000040
+DATA gemmBits1<>+28(SB)/4, $0x00000080
+GLOBL gemmBits1<>(SB), RODATA|NOPTR, $32
+
 // func gemmWordsCols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, pairs int, blocks int, mask uint64, last uint64)
 // Requires: AVX, AVX512F
 TEXT ·gemmWordsCols2(SB), NOSPLIT, $0-80
@@ -17314,6 +17369,79 @@ last:
 	JNZ         pair
 	VZEROUPPER
 	RET
+
+// func gemmWordsAVX2Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
+// Requires: AVX, AVX2
+TEXT ·gemmWordsAVX2Cols2(SB), NOSPLIT, $0-80
+	MOVQ         dst+0(FP), AX
+	MOVQ         dstBlock+8(FP), CX
+	MOVQ         src0+16(FP), DX
+	MOVQ         srcStep+32(FP), BX
+	MOVQ         srcBlock+40(FP), SI
+	MOVQ         rows+48(FP), DI
+	MOVQ         blocks+56(FP), R8
+	VPBROADCASTD mask+64(FP), Y0
+	VMOVDQU      gemmBits2<>+0(SB), Y1
+	VPAND        Y1, Y0, Y2
+	VPCMPEQD     Y1, Y2, Y2
+	VMOVDQU      gemmBits2<>+32(SB), Y1
+	VPAND        Y1, Y0, Y0
+	VPCMPEQD     Y1, Y0, Y0
+	VPBROADCASTD last+72(FP), Y1
+	VMOVDQU      gemmBits2<>+0(SB), Y3
+	VPAND        Y3, Y1, Y4
+	VPCMPEQD     Y3, Y4, Y4
+	VMOVDQU      gemmBits2<>+32(SB), Y3
+	VPAND        Y3, Y1, Y1
+	VPCMPEQD     Y3, Y1, Y1
+	DECQ         R8
+
+row:
+	MOVQ  AX, R9
+	MOVQ  DX, R10
+	MOVQ  R8, R11
+	TESTQ R11, R11
+	JE    last
+
+block:
+	VMASKMOVPS (R10), Y2, Y3
+	VMOVUPS    Y3, (R9)
+	VMASKMOVPS 32(R10), Y0, Y3
+	VMOVUPS    Y3, 32(R9)
+	ADDQ       CX, R9
+	ADDQ       SI, R10
+	DECQ       R11
+	JNZ        block
+
+last:
+	VMASKMOVPS (R10), Y4, Y3
+	VMOVUPS    Y3, (R9)
+	VMASKMOVPS 32(R10), Y1, Y3
+	VMOVUPS    Y3, 32(R9)
+	ADDQ       $0x40, AX
+	ADDQ       BX, DX
+	DECQ       DI
+	JNZ        row
+	VZEROUPPER
+	RET
+
+DATA gemmBits2<>+0(SB)/4, $0x00000001
+DATA gemmBits2<>+4(SB)/4, $0x00000002
+DATA gemmBits2<>+8(SB)/4, $0x00000004
+DATA gemmBits2<>+12(SB)/4, $0x00000008
+DATA gemmBits2<>+16(SB)/4, $0x00000010
+DATA gemmBits2<>+20(SB)/4, $0x00000020
+DATA gemmBits2<>+24(SB)/4, $0x00000040
+DATA gemmBits2<>+28(SB)/4, $0x00000080
+DATA gemmBits2<>+32(SB)/4, $0x00000100
+DATA gemmBits2<>+36(SB)/4, $0x00000200
+DATA gemmBits2<>+40(SB)/4, $0x00000400
+DATA gemmBits2<>+44(SB)/4, $0x00000800
+DATA gemmBits2<>+48(SB)/4, $0x00001000
+DATA gemmBits2<>+52(SB)/4, $0x00002000
+DATA gemmBits2<>+56(SB)/4, $0x00004000
+DATA gemmBits2<>+60(SB)/4, $0x00008000
+GLOBL gemmBits2<>(SB), RODATA|NOPTR, $64
 
 // func gemmConvert(dst *uint16, dstStride int, src *float32, srcStride int, n int, rows int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2

@@ -59,6 +59,7 @@ func products() {
 		for _, from := range []source{asWords, fromFloats, fromHalves} {
 			pairs(c, from)
 		}
+		wordsAVX2(c)
 	}
 	convert()
 	for rows := 1; rows <= 2; rows++ {

@@ -96,6 +96,68 @@ func pairs(vectors int, from source) {
 	RET()
 }
 
+// wordsAVX2 writes the function of pairs that packs float32 as they are without AVX-512: what is loaded by a mask is 0
+// where the mask is, and what it keeps off is not read.
+func wordsAVX2(vectors int) {
+	name := fmt.Sprintf("gemmWordsAVX2Cols%d", vectors)
+	TEXT(name, NOSPLIT, "func(dst *byte, dstBlock int, src0, src1 *byte, srcStep, srcBlock, rows, blocks int, mask, last uint64)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s is gemmWordsCols%d with vectors of 8.", name, vectors))
+	dst, dstBlock := Load(Param("dst"), GP64()), Load(Param("dstBlock"), GP64())
+	src, srcStep, srcBlock := Load(Param("src0"), GP64()), Load(Param("srcStep"), GP64()), Load(Param("srcBlock"), GP64())
+	rows, blocks := Load(Param("rows"), GP64()), Load(Param("blocks"), GP64())
+	bits := GLOBL(fmt.Sprintf("gemmBits%d", vectors), RODATA|NOPTR)
+	for i := range 8 * vectors {
+		DATA(4*i, U32(1<<i))
+	}
+	masks := func(param string) []reg.VecVirtual {
+		all, out := YMM(), make([]reg.VecVirtual, vectors)
+		m, err := Param(param).Resolve()
+		if err != nil {
+			panic(err)
+		}
+		VPBROADCASTD(m.Addr, all)
+		for v := range out {
+			bit := YMM()
+			out[v] = YMM()
+			VMOVDQU(bits.Offset(32*v), bit)
+			VPAND(bit, all, out[v])
+			VPCMPEQD(bit, out[v], out[v])
+		}
+		return out
+	}
+	inner, last := masks("mask"), masks("last")
+	DECQ(blocks)
+	d, s, b := GP64(), GP64(), GP64()
+	block := func(masks []reg.VecVirtual) {
+		for v, mask := range masks {
+			values := YMM()
+			VMASKMOVPS(Mem{Base: s, Disp: 32 * v}, mask, values)
+			VMOVUPS(values, Mem{Base: d, Disp: 32 * v})
+		}
+	}
+	Label("row")
+	MOVQ(dst, d)
+	MOVQ(src, s)
+	MOVQ(blocks, b)
+	TESTQ(b, b)
+	JE(LabelRef("last"))
+	Label("block")
+	block(inner)
+	ADDQ(dstBlock, d)
+	ADDQ(srcBlock, s)
+	DECQ(b)
+	JNZ(LabelRef("block"))
+	Label("last")
+	block(last)
+	ADDQ(Imm(uint64(32*vectors)), dst)
+	ADDQ(srcStep, src)
+	DECQ(rows)
+	JNZ(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
 var order *Mem
 
 // interleave returns the indices for VPERMW that bring the two halves of a vector
