@@ -1,10 +1,7 @@
 package data
 
 import (
-	"bytes"
 	"fmt"
-	"image"
-	"image/png"
 	"math"
 	"testing"
 )
@@ -37,14 +34,4 @@ func TestDivide(t *testing.T) {
 	if a, b := Divide("val", 50, 0)("caf\u00e9.png"), Divide("val", 50, 0)("cafe\u0301.png"); a != b {
 		t.Error("normal forms are in two splits")
 	}
-}
-
-// onePixel is a picture of one pixel.
-func onePixel(t *testing.T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, image.NewRGBA(image.Rect(0, 0, 1, 1))); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }

@@ -64,14 +64,6 @@ func (m *carve) take(n int) []float32 {
 	return m.memory[m.used-n : m.used : m.used]
 }
 
-// floats is the memory of a block.
-func (x *cross) floats(channels, threads int, backward bool) int {
-	b := crossBlock{cross: x, channels: channels, backward: backward}
-	var m carve
-	b.lay(&m, threads)
-	return m.used
-}
-
 // lay gives a block its memory.
 func (b *crossBlock) lay(m *carve, threads int) {
 	context := 1 - b.query
