@@ -4,8 +4,8 @@
     python bench/peer/gemm.py --ours ./kernel.test --threads 1 \
         --library onednn=libdnnl.so.3 --library mkl=libmkl_rt.so.3 --library openblas=libopenblas.so.0
 
-GFLOP/s, the best of some rounds, in each of which every program computes each product by turns. --threads 2 is for
-two. numpy is needed, and the libraries, which come as wheels: onednn-cpu-gomp, mkl, scipy-openblas64. Other variables
+GFLOP/s, the best of some rounds, in each of which every program computes each product by turns: of one thread by its own
+time, of two (--threads 2) by the time of day, for which nothing else must run. numpy is needed, and the libraries, which come as wheels: onednn-cpu-gomp, mkl, scipy-openblas64. Other variables
 reach them: GEOALIGN_CPU=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 OPENBLAS_CORETYPE=Haswell.
 """
 
@@ -41,21 +41,21 @@ def library(name, file):
     return product
 
 
-def seconds(call, many):
+def seconds(clock, call, many):
     """Returns the least seconds of a call in 0.1 s."""
-    best, start, each = 9e9, time.perf_counter(), range(many)
-    while time.perf_counter() - start < 0.1:
-        t = time.perf_counter()
+    best, start, each = 9e9, clock(), range(many)
+    while clock() - start < 0.1:
+        t = clock()
         for _ in each:
             call()
-        best = min(best, (time.perf_counter() - t) / many)
+        best = min(best, (clock() - t) / many)
     return best
 
 
 def serve(name, file):
     """Answers a line "TN 65 64 65" by GFLOP/s. What Python adds is the time of a product of one number."""
     import numpy as np
-    product = library(name, file)
+    product, clock = library(name, file), time.thread_time if os.environ["OMP_NUM_THREADS"] == "1" else time.perf_counter
     for line in sys.stdin:
         form, m, n, k = line.split()
         m, n, k = int(m), int(n), int(k)
@@ -67,7 +67,7 @@ def serve(name, file):
         if not np.allclose(c[:8], ((a.T if ta else a)[:8] @ (b.T if tb else b)), atol=1e-2):
             sys.exit(f"{name}: wrong result")
         many = max(1, 2_000_000 // (m * n * k))
-        print(2e-9 * m * n * k / (seconds(multiply, many) - seconds(product(0, 0, 1, 1, 1, a, b, c), 100)), flush=True)
+        print(2e-9 * m * n * k / (seconds(clock, multiply, many) - seconds(clock, product(0, 0, 1, 1, 1, a, b, c), 100)), flush=True)
 
 
 def ours(program, threads, product):
