@@ -68,9 +68,8 @@ lengths, for each size of a batch, features alone and with the states of all tok
 second, the time of a batch (of one row: the latency of a query) and its 95th percentile.
 
 --all measures what is known of a machine, in some minutes: the configurations of
-configs/bench in every precision that the processor has, and matrix products on one thread by
-every library that is found. --save writes one file with the machine, the
-programs and all figures; what was measured before an interruption is kept. With --compare and
+configs/bench in every precision that the processor has, and matrix products on one
+thread. --save writes one file with the machine, the programs and all figures; what was measured before an interruption is kept. With --compare and
 --fail-below it finds training steps that became slower on the same kind of machine. --table
 prints the table over the machines whose files lie in a folder.`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
