@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/train/checkpoint/checkpointtest"
 )
@@ -249,11 +250,11 @@ func storedRun(t *testing.T, change func(text string) string) string {
 
 // A run of a later version is refused by every command, and nothing of it is touched.
 func TestRunOfALaterVersion(t *testing.T) {
-	dir := storedRun(t, func(text string) string { return "version = 3\nspeed = 5\n" + text })
-	config := write(t, "own.toml", "base = \"quickstart.toml\"\n")
+	dir := storedRun(t, func(text string) string { return fmt.Sprintf("version = %d\nspeed = 5\n", config.Version+1) + text })
+	own := write(t, "own.toml", "base = \"quickstart.toml\"\n")
 	quickstart, err := os.ReadFile("../../configs/quickstart.toml")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(filepath.Dir(config), "quickstart.toml"), quickstart, 0o666)
+		err = os.WriteFile(filepath.Join(filepath.Dir(own), "quickstart.toml"), quickstart, 0o666)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -264,9 +265,10 @@ func TestRunOfALaterVersion(t *testing.T) {
 		{"embed", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "e")},
 		{"finetune", "--checkpoint", dir, "--out", filepath.Join(t.TempDir(), "f")},
 		{"report", dir},
-		{"train", "--config", config, "--out", dir},
+		{"train", "--config", own, "--out", dir},
 	} {
-		fails(t, exitUsage, args, "config.toml:1: version: made by a newer version of geoalign (configuration version 3, this one reads up to 2)", "the run folder is untouched")
+		fails(t, exitUsage, args, fmt.Sprintf("config.toml:1: version: made by a newer version of geoalign (configuration version %d, this one reads up to %d)",
+			config.Version+1, config.Version), "the run folder is untouched")
 	}
 	if now := listing(t, dir); now != before {
 		t.Errorf("the folder changed from\n%s\nto\n%s", before, now)
