@@ -90,7 +90,7 @@ func (s *shape) add(p *place, t reflect.Type) {
 	if text := p.tag.Get("max"); text != "" {
 		var err error
 		if p.most, err = strconv.ParseFloat(text, 64); err != nil {
-			panic("config: " + p.path + ": the tag max is no number: " + text)
+			panic("config: " + p.path + ": the tag max is not a number: " + text)
 		}
 	}
 	p.section = t.Kind() == reflect.Struct
@@ -240,7 +240,7 @@ func (c *Config) clearReplaced(set map[string]bool) {
 	}
 }
 
-// replaced says whether the key at path is a unit of 0 in the place of which another one is set.
+// replaced says whether the key at path is a unit of 0 beside which another one is set.
 func replaced(c *Config, path string) bool {
 	set := func(p string) bool { return !c.value(p).IsZero() }
 	return !set(path) && slices.ContainsFunc(groups, func(g group) bool {

@@ -111,7 +111,7 @@ func TestParseStored(t *testing.T) {
 			"x:4: compute.tune: is gone since configuration version 3: the built-in kernels compute every product: leave it out",
 			"x:3: compute.backend = \"onednn\" is \"auto\" since configuration version 3: products are built in"}, ""},
 		"such a library again": {"", []string{"compute.backend=mkl"}, nil,
-			`--set compute.backend=mkl: compute.backend: is no backend any more (got "mkl"); products are built in: leave it out, or write "auto"`},
+			`--set compute.backend=mkl: compute.backend: is no longer a backend (got "mkl"); products are built in: leave it out, or write "auto"`},
 		"a base": {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},
 	} {
 		_, notices, err := ParseStored("x", []byte(r.text), r.sets)

@@ -28,7 +28,7 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	if lines := strings.Count(stdout, "\n"); lines > 24 {
-		t.Errorf("%d lines are no one screen:\n%s", lines, stdout)
+		t.Errorf("%d lines are more than a screen:\n%s", lines, stdout)
 	}
 }
 

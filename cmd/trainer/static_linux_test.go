@@ -78,7 +78,7 @@ func TestStaticBuild(t *testing.T) {
 		{args: []string{"--version"}, want: "trainer "},
 		{args: []string{"train", "--config", "tiny.toml", "--max-steps", "2", "--out", "run"}, want: "run folder: run"},
 		{args: []string{"doctor"}, want: "build      static"},
-		{args: []string{"doctor", "--backend", "onednn"}, want: "compute.backend: is no backend any more", fail: true},
+		{args: []string{"doctor", "--backend", "onednn"}, want: "compute.backend: is no longer a backend", fail: true},
 	} {
 		out, err := inside(x.args...)
 		if (err != nil) != x.fail || !strings.Contains(out, x.want) {

@@ -26,7 +26,7 @@ type Nested struct {
 	// Partial says that runs use a part of the memory of results, whose rest may hold anything: whether numbers are
 	// finite is looked for in the result of the op alone.
 	Partial bool
-	// OnDevice is in its place in a machine with a device, such as the same for larger chunks; nil: there is no other.
+	// OnDevice stands for it in a machine with a device, such as the same for larger chunks; nil: there is no other.
 	OnDevice *Nested
 }
 

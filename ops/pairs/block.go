@@ -7,7 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// The sides of pairs: queries are the rows of matrices, contexts their columns.
+// SideOf is a side of pairs: queries are the rows of matrices, contexts their columns.
 type SideOf int
 
 // Sides.

@@ -107,7 +107,7 @@ const (
 	mixOther = "mix/other share"
 )
 
-// mix has the image tower read mixed images (rows, C, height, width) in the place of the column of the batch.
+// mix has the image tower read mixed images (rows, C, height, width) instead of the column of the batch.
 func (l *Loss) mix(s *objectives.Step) {
 	size := section.Of[encoders.ImageOptions](s.Config).Size
 	images := batch.Column{Name: batch.Images, Shape: []int{3, size, size}}

@@ -12,3 +12,9 @@ func noCore() {
 		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &l) // a core dump is no more than a nuisance
 	}
 }
+
+// ownerOnly has files that are made until back is called belong to this user alone.
+func ownerOnly() (back func()) {
+	was := syscall.Umask(0o177)
+	return func() { syscall.Umask(was) }
+}

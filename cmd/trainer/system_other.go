@@ -2,4 +2,6 @@
 
 package main
 
+func noCore() {}
+
 func ownerOnly() (back func()) { return func() {} }
