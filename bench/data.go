@@ -33,7 +33,6 @@ type DataReport struct {
 	ImageSize  int             `json:"image_size"`
 	BatchSize  int             `json:"batch_size"`
 	Processors int             `json:"processors"`
-	Decoder    images.Decoder  `json:"decoder"` // of JPEG files
 	Cache      string          `json:"cache"`
 	CacheStats data.CacheStats `json:"cache_stats"` // after the measurement
 	Pixels     int             `json:"pixels"`      // of an image in the source, on average
@@ -64,9 +63,6 @@ type LoaderSpeed struct {
 func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, error) {
 	cfg, err := run.Resolve(cfg)
 	if err != nil {
-		return nil, err
-	}
-	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	tok, err := setup.Tokenizer(ctx, cfg, nil, o.Progress)
@@ -102,7 +98,7 @@ func Data(ctx context.Context, cfg config.Config, o DataOptions) (*DataReport, e
 	}
 	r := &DataReport{
 		Config: cfg.Run.Name, Kind: cfg.Data.Kind, ImageSize: cfg.Model.Image.Size, BatchSize: cfg.Train.BatchSize,
-		Processors: runtime.GOMAXPROCS(0), Decoder: images.JPEGDecoder(), Cache: cfg.Data.Cache,
+		Processors: runtime.GOMAXPROCS(0), Cache: cfg.Data.Cache,
 	}
 	duration := time.Duration(o.Seconds * float64(time.Second))
 	if err := r.measureStages(stream, columns, duration, pictures); err != nil {

@@ -568,7 +568,6 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
 
-		{func(c *Config) { c.Data.Decoder = "libjpeg" }, `data.decoder: must be one of auto, builtin, turbojpeg (got "libjpeg")`},
 		{func(c *Config) { c.Compute.Backend = "openblas" }, `compute.backend: is no longer a backend (got "openblas"); products are built in: leave it out, or write "auto"`},
 		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, builtin, plain (got "cuda")`},
 		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},

@@ -29,6 +29,7 @@ var renames = []rename{
 	{2, "data.file", "data.karpathy.file", ""},
 	{2, "data.image_root", "data.karpathy.image_root", ""},
 	{2, "model.head.hidden", "model.views.hidden", ""},
+	{3, "data.decoder", "", "JPEG files have the pixels of libjpeg-turbo on every machine: leave it out"},
 	{3, "compute.tune", "", "the built-in kernels compute every product: leave it out"},
 }
 

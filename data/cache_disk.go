@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/identity"
 )
@@ -31,8 +30,8 @@ import (
 // system's page cache serves both alike.
 
 // cacheVersion changes when the pixels that decoding gives or the layout change.
-// The decoders are those of the Go release, so it counts too, and images.JPEGDecoder.
-var cacheVersion = "geoalign image cache 4 " + runtime.Version()
+// Some decoders are those of the Go release, so it counts too.
+var cacheVersion = "geoalign image cache 5 " + runtime.Version()
 
 const (
 	cacheMagic = "GEOAIMG2"
@@ -46,10 +45,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // diskStore keeps images in a folder.
 type diskStore struct {
-	decoder func() images.Decoder // on which pixels depend
-	dir     string
-	max     int64
-	size    int
+	dir  string
+	max  int64
+	size int
 
 	mu    sync.Mutex
 	bytes int64 // in the folder, as far as known
@@ -64,7 +62,7 @@ func openDiskStore(cfg CacheConfig) (*diskStore, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o777); err != nil {
 		return nil, fmt.Errorf("data: folder of the image cache: %w: set data.cache_dir to one that can be made", err)
 	}
-	s := &diskStore{decoder: images.JPEGDecoder, dir: cfg.Dir, max: cfg.MaxBytes, size: cfg.Size}
+	s := &diskStore{dir: cfg.Dir, max: cfg.MaxBytes, size: cfg.Size}
 	bytes, err := s.count()
 	if err != nil {
 		return nil, fmt.Errorf("data: folder of the image cache: %w", err)
@@ -105,8 +103,7 @@ func (s *diskStore) count() (bytes int64, err error) {
 
 // file is the name of the entry of an image.
 func (s *diskStore) file(src source) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", cacheVersion, s.decoder(), s.size, src.maxPixels,
-		src.path))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", cacheVersion, s.size, src.maxPixels, src.path))
 	name := hex.EncodeToString(h[:16])
 	return filepath.Join(s.dir, name[:2], name+cacheSuffix)
 }

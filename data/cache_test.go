@@ -459,7 +459,7 @@ func FuzzCacheEntry(f *testing.F) {
 		m.Pix[i] = uint8(i)
 	}
 	src := source{"/a.jpg", identity.Stamp{Size: 1000, Modified: 2000}, 0}
-	s := &diskStore{decoder: images.JPEGDecoder, dir: f.TempDir(), max: 1 << 30}
+	s := &diskStore{dir: f.TempDir(), max: 1 << 30}
 	if err := s.save(src, m); err != nil {
 		f.Fatal(err)
 	}
@@ -532,14 +532,5 @@ func BenchmarkCacheHit(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// What a cache on disk has of one decoder is not what another gives.
-func TestCacheOfDecoder(t *testing.T) {
-	turbo := images.Decoder{Name: images.DecoderTurbo, Version: "2"}
-	builtin, other := diskStore{dir: "x", decoder: images.JPEGDecoder}, diskStore{dir: "x", decoder: func() images.Decoder { return turbo }}
-	if src := (source{path: "/a.jpg"}); builtin.file(src) == other.file(src) {
-		t.Error("the decoders share an entry")
 	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // BenchmarkPhotos makes photos of about 500 x 375 pixels into normalised floats of 224 x 224 pixels on one processor:
-// decoding, bicubic resize with antialiasing, normalisation. The photos are the .jpg files of the folder GEOALIGN_PHOTOS,
-// or mosaics of Flickr8k's; bench/peer/decode.py runs it beside Pillow, OpenCV and torchvision. "before" is image/jpeg.
+// decoding, bicubic resize with antialiasing, normalisation, and decodes them alone. The photos are the .jpg files of the
+// folder GEOALIGN_PHOTOS, or mosaics of Flickr8k's; bench/peer/decode.py runs it beside Pillow, OpenCV and torchvision.
+// "before" is image/jpeg.
 //
 //	GEOALIGN_PHOTOS=FOLDER go test ./data -run none -bench Photos
 func BenchmarkPhotos(b *testing.B) {
@@ -51,7 +52,6 @@ func BenchmarkPhotos(b *testing.B) {
 		})
 	}
 	own := func(f []byte) (*transform.Image, error) { return images.Decode(f, 0) }
-	defer images.UseDecoder(images.DecoderBuiltin)
 	run("before", func(f []byte) (*transform.Image, error) {
 		m, err := jpeg.Decode(bytes.NewReader(f))
 		if err != nil {
@@ -59,9 +59,15 @@ func BenchmarkPhotos(b *testing.B) {
 		}
 		return images.FromImage(m)
 	})
-	for _, name := range []string{images.DecoderBuiltin, images.DecoderTurbo} {
-		if _, _, err := images.UseDecoder(name); err == nil {
-			run(name, own)
+	run("own", own)
+	b.Run("decode", func(b *testing.B) {
+		n := 0
+		for b.Loop() {
+			if _, err := own(files[n%len(files)]); err != nil {
+				b.Fatal(err)
+			}
+			n++
 		}
-	}
+		b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "images/s")
+	})
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/geoalign/geoalign/batch"
-	"github.com/geoalign/geoalign/data/images"
 )
 
 // TowerCache is a file with what a frozen tower gives for the images or the captions of a training set, a row
@@ -52,8 +51,7 @@ func OpenTowerCache(k TowerKey, in TowerInputs) (*TowerCache, error) {
 			"set data.cache_features = false", in.Rows, k.Side, k.Width, math.Ceil(float64(need)/1e8)/10)
 	}
 	names := sha256.New()
-	fmt.Fprintf(names, "geoalign tower cache 1\x00%x\x00%d\x00%d\x00%s %s\x00", k.Tower, k.Width, in.Rows, cacheVersion,
-		images.JPEGDecoder())
+	fmt.Fprintf(names, "geoalign tower cache 1\x00%x\x00%d\x00%d\x00%s\x00", k.Tower, k.Width, in.Rows, cacheVersion)
 	for i := range in.Rows {
 		name, state := in.Item(i)
 		fmt.Fprintf(names, "%s\x00", name)

@@ -8,9 +8,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/parallel"
-	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/run/setup"
 )
 
@@ -20,8 +18,7 @@ type dataFacts []setup.Fact
 func (d dataFacts) same(g parallel.Group) error { return setup.Alike(g, d...) }
 
 // dataOf identifies the data that a run has opened: the sizes of the files that the configuration names, what their
-// lists say, in its order, and the features of small files. What other files hold is compared later, see checkData;
-// what decodes pixels is here.
+// lists say, in its order, and the features of small files. What other files hold is compared later, see checkData.
 func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 	if r.group.Size() == 1 {
 		return nil, nil
@@ -35,9 +32,6 @@ func (r *Run) dataOf(stream data.Stream) (dataFacts, error) {
 					fmt.Sprintf("%s of %d bytes", f.Path, f.Bytes), hint))
 			}
 		}
-	}
-	if r.cfg.Has(section.ImageFiles) {
-		out = append(out, setup.DecoderFact(images.JPEGDecoder()))
 	}
 	if r.tok != nil {
 		text, err := r.tok.JSON()

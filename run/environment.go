@@ -26,11 +26,10 @@ func (r *Run) tellData() {
 	}
 }
 
-// tellDecoder says where a run that reads images goes on with another decoder of JPEG files, whoever has chosen it.
+// tellDecoder says where a run that reads images goes on with other pixels of JPEG files, as an earlier version had.
 func (r *Run) tellDecoder(from *checkpoint.Checkpoint) {
-	now := images.JPEGDecoder().String()
-	if was, ok := folder.Environment(folder.Of(from)); ok && was.Decoder != "" && was.Decoder != now &&
+	if was, ok := folder.Environment(folder.Of(from)); ok && was.Decoder != "" && !images.SamePixels(was.Decoder) &&
 		r.cfg.Has(section.ImageFiles) {
-		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", now, was.Decoder)
+		r.report.Say("changed since the checkpoint: decoder of JPEG files = %q (was %q), so pixels differ by a few grey levels and the numbers are not those of a run in one piece", images.Pixels, was.Decoder)
 	}
 }

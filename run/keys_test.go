@@ -133,7 +133,7 @@ func keysRuns(features string) map[string][]string {
 var others = map[string]string{
 	"parallel.contrast": "local", "parallel.negatives": "local", "parallel.wire": "bf16",
 	"data.grounding.refs": "elsewhere.p", "data.grounding.instances": "elsewhere.json", "data.grounding.detections": "elsewhere.json", "eval.grounding.mode": "itc",
-	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.decoder": "builtin", "data.cache_dir": "elsewhere", "data.cache_size": "64",
+	"data.kind": "folder", "data.root": "elsewhere", "data.vocab": "elsewhere.txt", "data.template": "file", "data.clean": "none", "data.cache": "memory", "data.cache_dir": "elsewhere", "data.cache_size": "64",
 	"data.captions.train_files": "elsewhere.json", "data.captions.val_files": "elsewhere.json", "data.captions.test_files": "elsewhere.json",
 	"data.karpathy.file": "elsewhere.json", "data.karpathy.image_root": "elsewhere",
 	"data.csv.train_files": "elsewhere.csv", "data.csv.val_files": "elsewhere.csv", "data.csv.test_files": "elsewhere.csv", "data.csv.image": "elsewhere", "data.csv.caption": "elsewhere", "data.csv.id": "elsewhere", "data.csv.camera": "elsewhere", "data.csv.role": "elsewhere", "data.identities.short": "leave_out", "objective.triplet.negatives": "all|hardest", "objective.softmax.classes": "80", "objective.classes.cutmix": "0", "data.csv.separator": ";", "data.csv.quoting": "none",
@@ -180,7 +180,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, of more words than are here, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.changed", "data.decoder", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.changed", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.device", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }

@@ -104,9 +104,6 @@ func (b *opening) resolve(context.Context) (err error) {
 			return err
 		}
 	}
-	if err := setup.UseDecoder(b.cfg); err != nil {
-		return err
-	}
 	return checkTraining(b.cfg)
 }
 

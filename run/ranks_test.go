@@ -17,7 +17,6 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
@@ -271,18 +270,6 @@ func TestThreads(t *testing.T) {
 		e := check.Get(setup.EngineOf(placedRank{paralleltest.Ranks(1)[0]}, cfg, t.Logf))(t)
 		if e.Close(); e.Threads() != set.want {
 			t.Errorf("compute.threads = %d: %d threads, want %d", set.threads, e.Threads(), set.want)
-		}
-	}
-}
-
-// TestDecodersAreCompared: where image files are read.
-func TestDecodersAreCompared(t *testing.T) {
-	for kind, want := range map[string]bool{"captions": true, "scenes": false} {
-		r := &Run{group: paralleltest.Ranks(2)[0], cfg: settings(t, t.TempDir())}
-		r.cfg.Data.Kind = kind
-		facts := check.Get(r.dataOf(nil))(t)
-		if slices.Contains(facts, setup.DecoderFact(images.JPEGDecoder())) != want {
-			t.Errorf("%s: %+v", kind, facts)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/source"
-	"github.com/geoalign/geoalign/run/setup"
 )
 
 func newDataCommand() *cobra.Command {
@@ -80,9 +79,6 @@ func finiteSplits(cfg config.Config, split string) ([]string, error) {
 func openSplits(ctx context.Context, cfg config.Config, split string, o source.Options) ([]namedSplit, error) {
 	names, err := finiteSplits(cfg, split)
 	if err != nil {
-		return nil, err
-	}
-	if err := setup.UseDecoder(cfg); err != nil {
 		return nil, err
 	}
 	var list []namedSplit

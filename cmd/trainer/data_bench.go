@@ -92,8 +92,8 @@ func printDataReport(w io.Writer, r *bench.DataReport) error {
 	if r.Pixels > 0 {
 		images = fmt.Sprintf(", %d pixels an image, made into %dx%d", r.Pixels, r.ImageSize, r.ImageSize)
 	}
-	fmt.Fprintf(w, "%s: %s%s; batch %d, decoder %s, cache %s, %s\n\n", r.Config, r.Kind, images, r.BatchSize, r.Decoder,
-		r.Cache, words.Count(r.Processors, "processor"))
+	fmt.Fprintf(w, "%s: %s%s; batch %d, cache %s, %s\n\n", r.Config, r.Kind, images, r.BatchSize, r.Cache,
+		words.Count(r.Processors, "processor"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "stage\tms a sample\tshare\t\n")
 	for _, s := range r.Stages {

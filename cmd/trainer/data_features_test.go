@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/check"
 )
 
@@ -66,14 +65,4 @@ func TestFeaturesToSearch(t *testing.T) {
 	fails(t, exitUsage, []string{"data", "features", "--text", "a", "--out", "x.txt"}, "--out must name a .npy file")
 	fails(t, exitFailed, []string{"data", "features", "--text", "a", "--out", filepath.Join(dir, "none", "x.npy")}, "choose another file with --out")
 	fails(t, exitUsage, []string{"data", "features", "--split", "train"}, "the train split of the scenes is endless")
-}
-
-// TestFeaturesDecoder: pictures are read by the decoder of the configuration, which must be there.
-func TestFeaturesDecoder(t *testing.T) {
-	dir, flags := photoData(t)
-	args := append([]string{"data", "features", "--split", "val", "--out", filepath.Join(dir, "features"), "--set", "data.decoder=turbojpeg"}, flags...)
-	defer images.UseDecoder(images.DecoderBuiltin)
-	if code, _, stderr := trainer(t, args...); code != exitDone && !strings.Contains(stderr, `decoder "turbojpeg" cannot be used`) || code == exitDone && images.JPEGDecoder().Name != images.DecoderTurbo {
-		t.Errorf("code %d by %v: %s", code, images.JPEGDecoder(), stderr)
-	}
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/words"
-	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/sentencepairs"
 )
 
@@ -160,9 +159,6 @@ func samples(ctx context.Context, cfg config.Config, split string, n *int, o sou
 	case "sentences":
 		return nil, usageError{errors.New(
 			`data.kind "sentences" has no images to draw: trainer data stats shows what its texts are like`)}
-	}
-	if err := setup.UseDecoder(cfg); err != nil {
-		return nil, err
 	}
 	if cfg.Data.Kind == "regions" {
 		return regionSamples(ctx, cfg, split, n, o)

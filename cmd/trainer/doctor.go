@@ -5,7 +5,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/cuda"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/dynlib"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/cpu"
@@ -33,9 +31,9 @@ func newDoctorCommand() *cobra.Command {
 (compute.precision) and says what multiplies. It says what the limit of a container leaves of the processors,
 whether the first NVIDIA GPU can be used (compute.device), how much of its memory is free and how fast it
 multiplies, or what is missing. It names the MPI library that several processes would train by
-(mpirun -n 4 trainer train), and the decoder of JPEG files.
+(mpirun -n 4 trainer train).
 
-A decoder is tried in a process of its own before it is used: one that crashes or hangs is named here and passed
+A library is tried in a process of its own before it is used: one that crashes or hangs is named here and passed
 over. GEOALIGN_CUDA_LIBRARIES names folders or files of the driver, NVRTC and cuBLASLt in unusual places.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
@@ -78,7 +76,6 @@ type diagnosis struct {
 	GEMM     gemmSpeed `json:"gemm"`
 	BF16     bf16      `json:"bf16"`
 	MPI      mpi.Info  `json:"mpi"`
-	JPEG     jpegs     `json:"jpeg"`
 	CUDA     gpu       `json:"cuda"`
 }
 
@@ -97,22 +94,6 @@ type bf16 struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// jpegs says what data.decoder = "auto" decodes JPEG files with.
-type jpegs struct {
-	images.Decoder
-	Reason   string   `json:"reason,omitempty"` // why it is not libjpeg-turbo, and what to do
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// examineJPEG looks for libjpeg-turbo.
-func examineJPEG() jpegs {
-	d, warnings, err := images.FindDecoder()
-	if err != nil {
-		return jpegs{images.Decoder{Name: images.DecoderBuiltin}, err.Error(), warnings}
-	}
-	return jpegs{d, "", warnings}
-}
-
 // measured is how long each product is measured.
 const measured = 400 * time.Millisecond
 
@@ -127,7 +108,6 @@ func examine(options kernel.Options) (diagnosis, error) {
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
-		JPEG: examineJPEG(),
 		CUDA: examineGPU(),
 	}
 	e, err := kernel.New(options)
@@ -195,7 +175,6 @@ func (d diagnosis) print(w io.Writer) {
 	}
 	d.CUDA.print(w)
 	d.printMPI(w)
-	d.printJPEG(w)
 }
 
 // printMPI says by which library several processes would train. To have none is not a fault.
@@ -207,20 +186,6 @@ func (d diagnosis) printMPI(w io.Writer) {
 	}
 	if d.MPI.Launcher != "" {
 		fmt.Fprintf(w, "%-10s started as one of several by %s\n", "", d.MPI.Launcher)
-	}
-}
-
-// printJPEG says what decodes JPEG files. The built-in decoder is not a fault either.
-func (d diagnosis) printJPEG(w io.Writer) {
-	if d.JPEG.Reason == "" {
-		fmt.Fprintf(w, "jpeg       found %s %s\n", d.JPEG.Decoder, d.JPEG.File)
-	} else {
-		fmt.Fprintf(w, "jpeg       %s decoder: libjpeg-turbo is not usable: %s\n", d.JPEG.Decoder, d.JPEG.Reason)
-	}
-	for _, warning := range d.JPEG.Warnings {
-		if !strings.Contains(d.JPEG.Reason, warning) {
-			fmt.Fprintf(w, "%-10s %s\n", "", warning)
-		}
 	}
 }
 

@@ -59,16 +59,6 @@ func crashing(t *testing.T, name string, functions []testlib.Func, atLoad []byte
 	return write(t, name, string(testlib.Build(functions, atLoad)))
 }
 
-// The program reads no picture with a decoder that crashes, and says so.
-func TestDoctorSurvivesACrashingLibrary(t *testing.T) {
-	jpeg := crashing(t, "libturbojpeg.so.0", nil, testlib.ExitsZero)
-	code, stdout, stderr := spawn(t, []string{"GEOALIGN_JPEG=" + jpeg}, "doctor", "--threads", "1")
-	if code != exitDone || stderr != "" {
-		t.Fatalf("code %d, stderr %s\nstdout %s", code, stderr, stdout)
-	}
-	contains(t, stdout, jpeg+" is not used: loading it ended a trial process (exit status 0)", "products ")
-}
-
 // A processor without AVX2 trains with plain Go.
 func TestTrainWithoutVectorInstructions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")

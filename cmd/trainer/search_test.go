@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -175,7 +176,7 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 }
 
 // TestEmbedFilesByOtherSettings: a shard that left out images for their size is made again when the limit grows, and
-// a gallery says what decoded its JPEG files: what goes on with another decoder is told.
+// a gallery says what the pixels of its JPEG files are: what goes on with other ones is told.
 func TestEmbedFilesByOtherSettings(t *testing.T) {
 	dir := t.TempDir()
 	ck, photos, out := filepath.Join(dir, "run"), filepath.Join(dir, "photos"), filepath.Join(dir, "gallery")
@@ -184,7 +185,7 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 	var large bytes.Buffer
 	check.OK(t, png.Encode(&large, image.NewGray(image.Rect(0, 0, 100, 100))))
 	check.OK(t, os.WriteFile(filepath.Join(photos, "large.png"), large.Bytes(), 0o666))
-	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--skip-bad", "--set", "data.decoder=builtin"}
+	args := []string{"embed", "--checkpoint", ck, "--images", photos, "--out", out, "--shard", "3", "--skip-bad"}
 	_, stderr := must(t, exitDone, append(args, "--set", "data.max_pixels=9999")...)
 	contains(t, stderr, "left out: ", "large.png")
 	_, stderr = must(t, exitDone, append(args, "--set", "data.max_pixels=10000")...)
@@ -193,7 +194,7 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 		t.Errorf("stderr: %s", stderr)
 	}
 	m, err := gallery.ReadManifest(out)
-	if err != nil || m.Rows != 5 || m.Decoder != "builtin" || m.MaxPixels != 10000 {
+	if err != nil || m.Rows != 5 || m.Decoder != images.Pixels || m.MaxPixels != 10000 {
 		t.Fatalf("%+v: %v", m, err)
 	}
 	const shard = "images-00000.safetensors"
@@ -203,11 +204,12 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 		want   string
 		note   bool
 	}{
-		{"turbojpeg 3.0.1", nil, "turbojpeg 3.0.1", false}, // nothing is read anew
-		{"turbojpeg 3.0.1", []string{shard}, "turbojpeg 3.0.1, builtin", true},
-		{"turbojpeg 3.0.1, builtin", []string{shard}, "turbojpeg 3.0.1, builtin", false},
-		{"turbojpeg 3.0.1", []string{shard, "images-00001.safetensors"}, "builtin", true}, // all is
-		{"", []string{shard}, "", false},                                                  // of an earlier version
+		{"builtin", nil, "builtin", false}, // nothing is read anew
+		{"builtin", []string{shard}, "builtin, libjpeg-turbo", true},
+		{"builtin, libjpeg-turbo", []string{shard}, "builtin, libjpeg-turbo", false},
+		{"builtin", []string{shard, "images-00001.safetensors"}, "libjpeg-turbo", true}, // all is
+		{"turbojpeg 3.0.1", []string{shard}, "turbojpeg 3.0.1", false},                  // the same pixels
+		{"", []string{shard}, "", false},                                                // of an earlier version
 	} {
 		m.Decoder = x.was
 		check.OK(t, m.Write(out))
@@ -216,7 +218,7 @@ func TestEmbedFilesByOtherSettings(t *testing.T) {
 		}
 		_, stderr = must(t, exitDone, args...)
 		now, err := gallery.ReadManifest(out)
-		if err != nil || now.Decoder != x.want || strings.Contains(stderr, "another decoder of JPEG files (turbojpeg 3.0.1, now builtin)") != x.note {
+		if err != nil || now.Decoder != x.want || strings.Contains(stderr, "another decoder of JPEG files (builtin, now libjpeg-turbo)") != x.note {
 			t.Fatalf("of %q with %q spoilt: %+v, %v: %s", x.was, x.spoilt, now, err, stderr)
 		}
 		m = now

@@ -52,7 +52,7 @@ func DecodeTimed(b []byte, maxPixels int, w *Stopwatch) (m *transform.Image, err
 	defer decoding.Give(need)
 	switch f.Name {
 	case "JPEG":
-		m, err = decodeJPEG(b, cfg, need, w)
+		m, err = decodeJPEG(b, cfg, f, w)
 	case "WebP":
 		m, err = decodeWebP(b, cfg, w)
 	default:

@@ -3,5 +3,5 @@
 //
 //	m, err := images.DecodeFile("a.jpg", 0)
 //
-// A damaged file is an error, never a panic. UseDecoder chooses what decodes JPEG files.
+// A damaged file is an error, never a panic. Pixels of JPEG files are those of libjpeg-turbo, and so of Pillow, bit by bit.
 package images

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"image"
 	"image/gif"
-	"image/jpeg"
 	"image/png"
 	"io"
 	"path"
@@ -16,6 +15,8 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
+
+	"github.com/geoalign/geoalign/data/internal/jpeg"
 )
 
 // Format is a kind of image file, known by the first bytes of a file or by the end of its name.
@@ -34,7 +35,7 @@ const headBytes = 64
 
 // Formats are all formats that are known, those that are read first.
 var Formats = []Format{
-	{"JPEG", []string{".jpg", ".jpeg", ".jpe", ".jfif"}, true, magic("\xff\xd8"), jpeg.DecodeConfig, jpeg.Decode},
+	{"JPEG", []string{".jpg", ".jpeg", ".jpe", ".jfif"}, true, magic("\xff\xd8"), jpeg.DecodeConfig, nil},
 	{"PNG", []string{".png", ".apng"}, true, magic("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 	{"WebP", []string{".webp"}, true, magic("RIFF????WEBP"), webp.DecodeConfig, webp.Decode},
 	{"GIF", []string{".gif"}, true, magic("GIF87a", "GIF89a"), gif.DecodeConfig, gif.Decode},
@@ -132,7 +133,7 @@ func IsName(name string) bool {
 // broken is the error of an image that a decoder refuses: for what the decoder lacks, not supported, else damaged.
 func (f Format) broken(what string, err error) error {
 	for _, lacks := range []bool{
-		is[jpeg.UnsupportedError](err), is[png.UnsupportedError](err), is[tiff.UnsupportedError](err), errors.Is(err,
+		is[jpeg.Unsupported](err), is[png.UnsupportedError](err), is[tiff.UnsupportedError](err), errors.Is(err,
 			bmp.ErrUnsupported),
 		f.Name == "GIF" && err != nil && strings.Contains(err.Error(), "frame bounds larger"),
 	} {

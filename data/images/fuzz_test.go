@@ -85,12 +85,12 @@ func FuzzWebPContainer(f *testing.F) {
 
 // FuzzEnds: an end that is put behind a file leaves all before it as it was.
 func FuzzEnds(f *testing.F) {
-	for _, name := range []string{"no_end.gif", "no_end.png", "cut_end.png", "trailer.jpg", "cmyk_trailer.jpg"} {
+	for _, name := range []string{"no_end.gif", "no_end.png", "cut_end.png"} {
 		f.Add(formatFiles(f)[name])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
-		for _, out := range [][]byte{endedGIF(b), endedPNG(b), endedJPEG(b, image.Config{Width: 12, Height: 9})} {
+		for _, out := range [][]byte{endedGIF(b), endedPNG(b)} {
 			if len(out) > len(b)+16 {
 				t.Errorf("%d bytes of %d", len(out), len(b))
 			}

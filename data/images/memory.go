@@ -52,7 +52,7 @@ func decodeBytes(b []byte, format string, cfg image.Config, turned bool) int64 {
 	case "PNG":
 		first += pngBytes(b, cfg)
 	case "JPEG":
-		first += jpegBytes(b, cfg)
+		first += jpegBytes(b)
 	case "WebP":
 		first += webpBytes(b, cfg)
 	case "GIF": // the picture, and the canvas that it is put on
@@ -127,58 +127,6 @@ func tiffBytes(cfg image.Config) int64 {
 		return 1
 	}
 	return 4
-}
-
-// jpegBytes is the memory of the planes of a file, and of the coefficients of a progressive one, by the
-// header of its frame (ITU-T T.81, section B.2.2).
-func jpegBytes(b []byte, cfg image.Config) int64 {
-	const coefficient = 4 // bytes
-	pixels := int64(cfg.Width) * int64(cfg.Height)
-	body, progressive := jpegFrame(b)
-	if len(body) < 6 || len(body) < 6+3*int(body[5]) {
-		return 0 // DecodeConfig has refused it
-	}
-	n := int(body[5])
-	h, v, samples := 1, 1, 0
-	for i := range n {
-		factor := body[7+3*i]
-		h, v = max(h, int(factor>>4)), max(v, int(factor&15))
-		samples += int(factor>>4) * int(factor&15)
-	}
-	units := func(side, factor int) int64 { return int64((side + 8*factor - 1) / (8 * factor)) }
-	planes := 64 * int64(samples) * units(cfg.Width, h) * units(cfg.Height, v)
-	if n == 1 { // whose factors say nothing
-		planes = 64 * units(cfg.Width, 1) * units(cfg.Height, 1)
-	}
-	if progressive {
-		planes *= 1 + coefficient
-	}
-	switch cfg.ColorModel {
-	case color.CMYKModel, color.RGBAModel: // made of the planes
-		planes += 4 * pixels
-	}
-	return planes
-}
-
-// jpegFrame returns the header of the frame of a file, nil where none is found.
-func jpegFrame(b []byte) (body []byte, progressive bool) {
-	for at := 2; at+4 <= len(b); {
-		marker := b[at+1]
-		switch {
-		case b[at] != 0xff || marker == 0xff: // what image/jpeg passes over
-			at++
-			continue
-		case marker == 0 || marker >= 0xd0 && marker <= 0xd7 || marker == 0x01: // no segment
-			at += 2
-			continue
-		}
-		end := at + 2 + int(binary.BigEndian.Uint16(b[at+2:]))
-		if marker >= 0xc0 && marker <= 0xc2 && end <= len(b) && at+4 <= end {
-			return b[at+4 : end], marker == 0xc2
-		}
-		at = end
-	}
-	return nil, false
 }
 
 // webpBytes is the memory of the pixels that x/image/webp makes of a file (RFC 9649, 2.5 to 2.7). Sides are those of

@@ -46,9 +46,6 @@ type Data struct {
 	// images with more pixels than this are bad samples, and those that take more than 7 bytes for each of them to
 	// decode
 	MaxPixels int `toml:"max_pixels" when:"image files" max:"1000000000"`
-	// of JPEG files: auto (libjpeg-turbo if it is found, else builtin) | builtin (pixels of Go's image/jpeg) |
-	// turbojpeg (libjpeg-turbo, pixels of Pillow)
-	Decoder string `toml:"decoder" when:"image files"`
 	// stop when more than this share of the samples read is bad
 	MaxBadShare float64 `toml:"max_bad_share" when:"files"`
 	// words kept of a caption
@@ -145,7 +142,6 @@ func (d *Data) Defaults() {
 		Kind:           "scenes",
 		Root:           ".",
 		MaxPixels:      64_000_000,
-		Decoder:        "auto",
 		MaxBadShare:    0.01,
 		MaxWords:       30,
 		Tokens:         30,
@@ -176,7 +172,6 @@ func (d *Data) Check(k *section.Checker) {
 	k.Require("data.tokens", k.Value("model.text.style") == "gru" ||
 		float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
-	k.OneOf("data.decoder", "auto", "builtin", "turbojpeg")
 	k.OneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
 	k.OneOf("data.template", TemplateALBEF, TemplateFile)
 	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`,

@@ -104,7 +104,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
 	case in.Images != "":
-		m.Decoder = images.JPEGDecoder().String() // that Load chose
+		m.Decoder = images.Pixels
 	}
 	s := &sharding{rows: rows, in: in, dir: out, lost: folder.Lost, m: m, decoder: m.Decoder, written: map[string]identity.Stamp{}, say: t.Say, encoding: encodingOf(t, progress)}
 	if err := parallel.ByFirst(t.Group, s.open); err != nil {
@@ -192,10 +192,10 @@ func (s *sharding) open() error {
 // is.
 func (s *sharding) decodes() {
 	was := s.m.Decoder
-	if s.decoder == "" || was == "" || slices.Contains(strings.Split(was, ", "), s.decoder) {
+	if s.decoder == "" || was == "" || images.SamePixels(was) || slices.Contains(strings.Split(was, ", "), s.decoder) {
 		return
 	}
-	s.say("note: %s was begun with another decoder of JPEG files (%s, now %s): pixels of such images differ by a few grey levels; data.decoder = \"builtin\" is the same on every machine", s.dir, was, s.decoder)
+	s.say("note: %s was begun with another decoder of JPEG files (%s, now %s): pixels of such images differ by a few grey levels: remove the folder to make all of it anew", s.dir, was, s.decoder)
 	s.m.Decoder = was + ", " + s.decoder
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/geoalign/geoalign/train/runlog"
 )
 
-// Engine starts the kernels that a configuration asks for, chooses its decoder of images (UseDecoder), and warns on
+// Engine starts the kernels that a configuration asks for, and warns on
 // standard error of libraries that were passed over, once in the life of the process. Close it after use.
 func Engine(cfg config.Config) (*compute.Engine, error) {
 	return EngineOf(parallel.Single{}, cfg, console.Lines(nil).Say)
@@ -27,9 +27,6 @@ func Engine(cfg config.Config) (*compute.Engine, error) {
 // its share of the processors of its machine. Warnings of other ranks, and kernels other than its own, are told by
 // rank 0.
 func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args ...any)) (*compute.Engine, error) {
-	if err := parallel.Agree(g, UseDecoder(cfg)); err != nil {
-		return nil, err
-	}
 	threads := cfg.Compute.Threads
 	if p, ok := parallel.As[parallel.Placed](g); ok && threads == 0 {
 		threads = p.Threads()
@@ -128,15 +125,5 @@ var warned sync.Map
 
 // Description describes what a run computes with.
 func Description(e *compute.Engine) runlog.Setup {
-	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Decoder: images.JPEGDecoder().String()}
-}
-
-// UseDecoder chooses what decodes JPEG files by data.decoder, before images are read, and warns on standard error of
-// libraries that were passed over, once in the life of the process.
-func UseDecoder(cfg config.Config) error {
-	_, warnings, err := images.UseDecoder(cfg.Data.Decoder)
-	for _, w := range warnings {
-		warnOnce(w)
-	}
-	return err
+	return runlog.Setup{Threads: e.Threads(), Kernels: e.Describe(), Decoder: images.Pixels}
 }

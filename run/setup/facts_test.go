@@ -1,11 +1,9 @@
 package setup
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/check"
 )
 
@@ -23,18 +21,6 @@ func TestOtherDataOnARank(t *testing.T) {
 	}
 	check.Error(t, differs([][]byte{own("a"), []byte("[]")}), "rank 1 is another program")
 	check.Error(t, differs([][]byte{own("a"), []byte("{")}), "rank 1: ")
-}
-
-// TestOtherDecoderOnARank: where image files are read, all ranks decode JPEG files with the same.
-func TestOtherDecoderOnARank(t *testing.T) {
-	var all [][]byte
-	for _, d := range []images.Decoder{{Name: images.DecoderTurbo, Version: "2"}, {Name: images.DecoderBuiltin}} {
-		text := check.Get(json.Marshal([]Fact{DecoderFact(d)}))(t)
-		all = append(all, text)
-	}
-	if err := differs(all); err == nil || !strings.Contains(err.Error(), `rank 1 has another decoder of JPEG files than rank 0 (turbojpeg 2 there, builtin here): install the same`) {
-		t.Error(err)
-	}
 }
 
 // TestKernelNotes: rank 0 tells the kernels of others where they are not its own, and warnings that it has not.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
-	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/train/checkpoint"
 )
@@ -183,10 +182,4 @@ func SharedCheckpoint(g parallel.Group, find func() (*checkpoint.Checkpoint, err
 		return ck, err
 	}
 	return ck, sameCheckpoint(g, ck)
-}
-
-// DecoderFact is what decodes JPEG files on a rank: pixels depend on it, and so which rank has a sample would.
-func DecoderFact(d images.Decoder) Fact {
-	return Fact{"decoder of JPEG files", d.String(), "",
-		`install the same libjpeg-turbo on every machine, or choose data.decoder = "builtin", which needs none`}
 }

@@ -32,6 +32,7 @@ type kind struct {
 var kinds = []kind{
 	{"captions", "words, BLEU and CIDEr of captions, with pycocoevalcap and Java", 10000, compareCaptions},
 	{"images", "image files of all modes, metadata and endings, against Pillow", 2000, compareImages},
+	{"jpeg", "JPEG files of all settings, and damaged ones, against Pillow: equal pixels", 2500, compareJPEG},
 	{"resize", "pictures in other sizes, against Pillow", 1000, compareResize},
 	{"parquet", ".parquet files of pyarrow, DuckDB, polars and fastparquet, against pyarrow", 500, compareParquet},
 	{"arrays", "arrays of numpy, safetensors and torch, against their own readers", 1000, compareArrays},

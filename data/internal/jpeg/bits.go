@@ -2,98 +2,91 @@ package jpeg
 
 import "encoding/binary"
 
-// bits reads the entropy-coded data between two markers (section F.1.2.3: a zero byte follows each
-// byte 0xff of it). The next bit is the highest of acc.
-type bits struct {
+// reader reads the entropy-coded data between two markers (section F.1.2.3: a zero byte follows each
+// byte 0xff of it). The next bit is the highest of acc. Behind the end of the data there are zeros.
+type reader struct {
 	b   []byte
-	at  int    // of the next byte in b
-	acc uint64 // n bits, from the top
-	n   int    // may fall below zero: more was read than there is
-	pad int    // bits in acc that stand behind the end of the data
-	end bool   // a marker or the end of the file is at b[at]
+	at  int    // of the next byte in b, or of the marker where the data ended
+	acc uint64 // n bits from the top; those below come again with the next byte
+	n   int
+	pad int  // bits in acc, and before, that stand behind the end of the data
+	end bool // the data has ended, at a marker or (eof) with the file
+	eof bool
 }
 
 // begin starts at a byte of b.
-func (r *bits) begin(at int) { *r = bits{b: r.b, at: at} }
+func (r *reader) begin(at int) { *r = reader{b: r.b, at: at} }
 
-// fill brings at least 56 bits into acc, zeros behind the end.
-func (r *bits) fill() {
+// short reports whether more bits were taken than there are.
+func (r *reader) short() bool { return r.n < r.pad }
+
+// least is the number of bits that acc needs before a code and its value are taken: 17 bits of a code that no table
+// has, or 16 and 15 of a value.
+const least = 32
+
+// fill brings acc to at least 56 bits.
+func (r *reader) fill(acc uint64, n int) (uint64, int) {
 	if r.at+8 <= len(r.b) {
 		// Eight bytes without 0xff: v is complemented, and a zero byte is looked for.
 		v := binary.BigEndian.Uint64(r.b[r.at:])
 		if (^v-0x0101010101010101)&v&0x8080808080808080 == 0 {
-			r.acc |= v >> r.n
-			k := (64 - r.n) >> 3
-			r.at += k
-			r.n += 8 * k
-			// Bits below n must be those that the next byte brings, so they may stay.
-			return
+			r.at += (63 - n) >> 3
+			return acc | v>>(uint(n)&63), n | 56
 		}
 	}
-	r.fillSlowly()
+	return r.fillSlowly(acc, n)
 }
 
-func (r *bits) fillSlowly() {
-	// What a faster fill has left below n comes again.
-	r.acc &= ^(^uint64(0) >> r.n)
-	for r.n <= 56 {
-		var v byte
+func (r *reader) fillSlowly(acc uint64, n int) (uint64, int) {
+	acc &= ^(^uint64(0) >> (uint(n) & 63)) // what a faster fill has left below n comes again
+	for n <= 56 {
+		v := uint64(0)
 		if !r.end {
-			switch {
-			case r.at >= len(r.b):
-				r.end = true
-			case r.b[r.at] != 0xff:
-				v = r.b[r.at]
-				r.at++
-			case r.at+1 < len(r.b) && r.b[r.at+1] == 0:
-				v = 0xff
-				r.at += 2
-			default:
-				r.end = true
-			}
+			v = r.next()
 		}
 		if r.end {
 			r.pad += 8
 		}
-		r.acc |= uint64(v) << (56 - r.n)
-		r.n += 8
+		acc |= v << (56 - uint(n))
+		n += 8
 	}
+	return acc, n
 }
 
-// take returns the next k bits, 0 < k <= 32.
-func (r *bits) take(k int) uint32 {
-	if r.n < k {
-		r.fill()
-	}
-	v := uint32(r.acc >> (64 - k))
-	r.acc <<= k
-	r.n -= k
-	return v
-}
-
-// finish reports whether all of the data was read and no more: less than a byte is left before the
-// marker at b[at].
-func (r *bits) finish() bool {
-	r.fill()
-	for !r.end && r.n <= 56 {
-		r.fill()
-	}
-	left := r.n - r.pad
-	return r.end && left >= 0 && left < 8
-}
-
-// passed returns the place behind the last byte that a bit was taken of, 0 if more bits were taken than there are.
-func (r *bits) passed() int {
-	left := r.n - r.pad
-	if left < 0 {
+// next is the next byte, or finds the end. Bytes 0xff may stand before the zero or the code of a marker.
+func (r *reader) next() uint64 {
+	if r.at >= len(r.b) {
+		r.end, r.eof = true, true
 		return 0
 	}
-	at := r.at
-	for range left / 8 {
-		at--
-		if r.b[at] == 0 && r.b[at-1] == 0xff {
-			at--
-		}
+	v := r.b[r.at]
+	if v != 0xff {
+		r.at++
+		return uint64(v)
 	}
-	return at
+	i := r.at + 1
+	for i < len(r.b) && r.b[i] == 0xff {
+		i++
+	}
+	switch {
+	case i >= len(r.b):
+		r.end, r.eof = true, true
+	case r.b[i] == 0:
+		r.at = i + 1
+		return 0xff
+	default:
+		r.end = true
+	}
+	return 0
+}
+
+// take returns the next k bits, 0 < k <= 16.
+func (r *reader) take(k int) int32 {
+	if r.n < least {
+		r.acc, r.n = r.fill(r.acc, r.n)
+	}
+	v := int32(r.acc >> (64 - uint(k)))
+	r.acc <<= uint(k)
+	r.n -= k
+	return v
 }

@@ -2,177 +2,224 @@ package jpeg
 
 import "github.com/geoalign/geoalign/data/internal/pixel"
 
-// scan reads a scan: its header b (section B.2.3), and the data from b[at] of the file on. d.in.at is then the
-// place of the marker behind it. It returns false for scans that image/jpeg must judge.
-func (d *Decoder) scan(b []byte, at int) bool {
-	if d.n == 0 || len(b) < 6 || len(b) != 4+2*int(b[0]) || int(b[0]) > d.n {
-		return false
+// before does what comes before a unit: it passes a restart marker that is due (section F.2.1.3.1).
+func (d *Decoder) before() error {
+	if d.restart == 0 {
+		return nil
 	}
-	var list [3]*component
-	n := int(b[0])
-	for i := range n {
-		id, tables := b[1+2*i], b[2+2*i]
-		for j := range d.n {
-			if d.comp[j].id == id {
-				list[i] = &d.comp[j]
-			}
+	if d.togo == 0 {
+		if err := d.resume(); err != nil {
+			return err
 		}
-		dc, ac := tables>>4, tables&15
-		if list[i] == nil || i > 0 && list[i] == list[0] || i > 1 && list[i] == list[1] || dc > 3 || ac > 3 ||
-			d.baseline && (dc > 1 || ac > 1) {
-			return false
-		}
-		list[i].dcTable, list[i].acTable = &d.huff[0][dc], &d.huff[1][ac]
-		list[i].dc = 0
 	}
-	from, to, high, low := int(b[1+2*n]), int(b[2+2*n]), b[3+2*n]>>4, b[3+2*n]&15
-	s := scan{to: 63}
-	if d.progressive {
-		if from == 0 && to != 0 || from > to || to > 63 || from != 0 && n != 1 || high != 0 && high != low+1 ||
-			low > 13 {
-			return false
-		}
-		s = scan{from: from, to: to, low: uint(low), refine: high != 0}
+	d.togo--
+	return nil
+}
+
+// resume goes on behind a restart marker. Where another marker is there, the wanted one is looked for as
+// libjpeg does: earlier ones are passed, a later one says that the data of this interval is lost.
+func (d *Decoder) resume() error {
+	for _, c := range d.list {
+		c.mean = 0
 	}
-	for _, c := range list[:n] {
+	d.scan.run = 0
+	d.togo = d.restart
+	want := d.marker
+	d.marker = (want + 1) & 7
+	for {
+		code, ok := d.in.marker()
+		if !ok {
+			return ErrCut
+		}
+		ahead := (int(code) - markerRST0 - want) & 7
 		switch {
-		case !d.progressive && (c.seen || !d.quant[c.table].ok):
-			return false
-		case s.from == 0 && !s.refine && !c.dcTable.ok, s.to > 0 && !c.acTable.ok:
-			return false
-		case d.progressive && s.from > 0 && !c.seen: // the mean comes first
-			return false
+		case code < markerSOF0, code >= markerRST0 && code <= markerRST7 && ahead >= 6:
+			continue
+		case code < markerRST0 || code > markerRST7 || ahead == 1 || ahead == 2:
+			d.in.begin(d.in.at - 2)
+			d.in.end = true
+			return nil
 		}
-		c.seen = true
+		d.in.begin(d.in.at)
+		d.empty = false
+		return nil
 	}
-	d.in.begin(at)
-	if d.seekEnd && (d.progressive || n != d.n) {
-		return false
-	}
-	if n == 1 {
-		return d.alone(list[0], &s)
-	}
-	return d.together(list[:n], &s)
 }
 
-// ended passes what is behind the last block of a scan.
-func (d *Decoder) ended() bool {
-	if d.seekEnd {
-		d.end = d.in.passed()
-		return false
+// after ends a unit that lacked bits. What follows up to a restart marker has none.
+func (d *Decoder) after() error {
+	if d.in.eof {
+		return ErrCut
 	}
-	return d.in.finish()
+	d.empty = true
+	return nil
 }
 
-// together decodes a scan of several components, a unit after the other (section A.2.3).
-func (d *Decoder) together(list []*component, s *scan) bool {
-	unit, marker := 0, uint8(0xd0)
+// single decodes the only scan of a frame.
+func (d *Decoder) single() error {
 	for my := range d.my {
-		for mx := range d.mx {
-			for _, c := range list {
-				for j := range c.v {
-					for i := range c.h {
-						if !d.block(c, s, c.h*mx+i, c.v*my+j) {
-							return false
+		if len(d.list) == 1 {
+			c := d.list[0]
+			for by := c.v * my; by < min(c.v*(my+1), c.down); by++ {
+				for bx := range c.across {
+					if err := d.before(); err != nil {
+						return err
+					}
+					if d.block(c, bx, by); d.in.short() {
+						if err := d.after(); err != nil {
+							return err
 						}
 					}
 				}
 			}
-			if unit++; unit < d.mx*d.my && !d.next(unit, list, s, &marker) {
-				return false
+		} else {
+			for mx := range d.mx {
+				if err := d.before(); err != nil {
+					return err
+				}
+				for _, c := range d.list {
+					for by := c.v * my; by < c.v*(my+1); by++ {
+						for bx := c.h * mx; bx < c.h*(mx+1); bx++ {
+							d.block(c, bx, by)
+						}
+					}
+				}
+				if d.in.short() {
+					if err := d.after(); err != nil {
+						return err
+					}
+				}
 			}
 		}
+		d.emit(my)
 	}
-	return d.ended()
+	return nil
 }
 
-// alone decodes a scan of one component, whose blocks beyond the image are not there (section A.2.2). Units
-// are counted as image/jpeg does, by those of the frame, or as the standard does.
-func (d *Decoder) alone(c *component, s *scan) bool {
-	unit, marker := 0, uint8(0xd0)
-	list := []*component{c}
-	if d.blocks {
-		// of the scan, in blocks; the first component has the most
-		wide := (d.w*c.h + 8*d.comp[0].h - 1) / (8 * d.comp[0].h)
-		high := (d.h*c.v + 8*d.comp[0].v - 1) / (8 * d.comp[0].v)
-		for unit < wide*high {
-			if !d.block(c, s, unit%wide, unit/wide) {
-				return false
-			}
-			if unit++; unit < wide*high && !d.next(unit, list, s, &marker) {
-				return false
-			}
-		}
-		return d.ended() && s.run == 0
+// block decodes and computes a block of a sequential scan.
+func (d *Decoder) block(c *component, bx, by int) {
+	var b pixel.Block
+	more := false
+	if !d.empty {
+		more = d.in.sequential(&b, c.means, c.rest, &c.mean)
 	}
-	n := 0
-	for unit < d.mx*d.my {
-		for range c.h * c.v {
-			bx, by := n%c.wide, n/c.wide
-			n++
-			if bx*8 >= d.w || by*8 >= d.h {
+	if bx < c.across && by < c.down {
+		c.compute(&b, more, bx, by)
+	}
+}
+
+// compute writes the samples of a block to the plane. more tells whether it may have more than a mean.
+func (c *component) compute(b *pixel.Block, more bool, bx, by int) {
+	dst := c.plane[8*(by%(c.ring/8))*c.stride+8*bx:]
+	if more {
+		pixel.InverseDCT(dst, c.stride, b, &c.steps)
+		return
+	}
+	// All of the first pass but its rounding, and the second pass, in 16 bits.
+	v := (int32(int16(int32(b[0])*int32(c.steps[0])<<2)) + 16) >> 5
+	p := 0x0101010101010101 * uint64(uint8(min(max(v, -128), 127)+128))
+	pixel.Fill(dst, c.stride, p)
+}
+
+// collect decodes the coefficients of one scan of several.
+func (d *Decoder) collect() error {
+	for my := range d.my {
+		if len(d.list) == 1 {
+			c := d.list[0]
+			for by := c.v * my; by < min(c.v*(my+1), c.down); by++ {
+				for i := by * c.wide; i < by*c.wide+c.across; i++ {
+					if !d.empty {
+						d.smoothedRows = my
+					} else if d.restart == 0 {
+						return nil
+					}
+					if err := d.before(); err != nil {
+						return err
+					}
+					if d.empty {
+						continue
+					}
+					if d.part(c, i); d.in.short() {
+						if err := d.after(); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			continue
+		}
+		for mx := range d.mx {
+			if !d.empty {
+				d.smoothedRows = my
+			}
+			if err := d.before(); err != nil {
+				return err
+			}
+			if d.empty {
 				continue
 			}
-			if !d.block(c, s, bx, by) {
-				return false
+			for _, c := range d.list {
+				for by := c.v * my; by < c.v*(my+1); by++ {
+					for bx := c.h * mx; bx < c.h*(mx+1); bx++ {
+						d.part(c, by*c.wide+bx)
+					}
+				}
+			}
+			if d.in.short() {
+				if err := d.after(); err != nil {
+					return err
+				}
 			}
 		}
-		if unit++; unit < d.mx*d.my && !d.next(unit, list, s, &marker) {
-			return false
-		}
 	}
-	return d.ended() && s.run == 0
+	return nil
 }
 
-// next passes a restart marker if one is due behind a unit (section F.2.1.3.1).
-func (d *Decoder) next(unit int, list []*component, s *scan, marker *uint8) bool {
-	if d.restart == 0 || unit%d.restart != 0 {
-		return true
+// part decodes what a scan of several brings of block i.
+func (d *Decoder) part(c *component, i int) {
+	b, s := &c.coefs[i], &d.scan
+	switch {
+	case !d.progressive:
+		if d.in.sequential(b, c.means, c.rest, &c.mean) {
+			c.seen[i] = 1
+		}
+	case s.from == 0 && s.refine:
+		if d.in.take(1) != 0 {
+			b[0] |= 1 << s.low
+		}
+	case s.from == 0:
+		if d.in.n < least {
+			d.in.acc, d.in.n = d.in.fill(d.in.acc, d.in.n)
+		}
+		v, l := c.means.difference(d.in.acc)
+		d.in.acc <<= uint(l)
+		d.in.n -= l
+		c.mean += v
+		b[0] = int16(c.mean << s.low)
+	case s.refine:
+		d.in.more(b, &c.seen[i], s, c.rest)
+	default:
+		d.in.first(b, &c.seen[i], s, c.rest)
 	}
-	b := d.in.b
-	if !d.in.finish() || d.in.at+2 > len(b) || b[d.in.at+1] != *marker || s.run != 0 {
-		return false
-	}
-	d.in.begin(d.in.at + 2)
-	*marker = 0xd0 | (*marker+1)&7
-	for _, c := range list {
-		c.dc = 0
-	}
-	return true
 }
 
-// block decodes a block, and computes it unless further scans follow.
-func (d *Decoder) block(c *component, s *scan, bx, by int) bool {
-	if d.progressive {
-		b := &c.coefs[by*c.wide+bx]
-		if s.refine {
-			return d.in.more(b, s, c.acTable)
+// output computes the samples of a frame whose scans are read.
+func (d *Decoder) output() {
+	smooth := d.progressive && d.smoothable()
+	for my := range d.my {
+		for i := range d.n {
+			c := &d.comp[i]
+			for by := c.v * my; by < min(c.v*(my+1), c.down); by++ {
+				if smooth {
+					d.smoothRow(c, my, by)
+					continue
+				}
+				for bx := range c.across {
+					at := by*c.wide + bx
+					c.compute(&c.coefs[at], c.seen[at] != 0, bx, by)
+				}
+			}
 		}
-		return d.in.first(b, s, c.dcTable, c.acTable, &c.dc)
-	}
-	var b pixel.Coefficients
-	last := d.in.sequential(&b, c.dcTable, c.acTable, &c.dc)
-	dst, stride, steps := c.plane[c.offset(bx, by):], 8*c.wide, &d.quant[c.table].steps
-	if last == 0 {
-		return false
-	}
-	// Beyond the limit, which no photo reaches, the fixed point of the transform overflows.
-	const limit = 1 << 13
-	if v := b[0] * steps[0]; last == 1 && v >= -limit && v < limit {
-		fill(dst, stride, v)
-	} else {
-		pixel.InverseDCT(dst, stride, &b, steps)
-	}
-	return true
-}
-
-// fill writes a block of one colour: what the inverse DCT makes of the first coefficient alone.
-func fill(dst []uint8, stride int, v int32) {
-	p := uint8(min(max((v+4)>>3, -128), 127) + 128)
-	for y := range 8 {
-		row := (*[8]uint8)(dst[y*stride:])
-		for i := range row {
-			row[i] = p
-		}
+		d.emit(my)
 	}
 }

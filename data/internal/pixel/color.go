@@ -1,11 +1,8 @@
 package pixel
 
-import (
-	"fmt"
-	"image/color"
-)
+import "fmt"
 
-// YCbCr converts a row of len(y) JPEG colours to RGB as image/color does.
+// YCbCr converts a row of len(y) JPEG colours to RGB (ITU-T T.871, 7), in the fixed point of libjpeg: 16 bits, rounded.
 func YCbCr(dst, y, cb, cr []uint8) {
 	n := len(y)
 	if len(dst) < 3*n || len(cb) < n || len(cr) < n {
@@ -25,9 +22,13 @@ func yCbCrPlain(dst, y, cb, cr []uint8) {
 	cb, cr = cb[:len(y)], cr[:len(y)]
 	for x, v := range y {
 		o := dst[3*x : 3*x+3 : 3*x+3]
-		o[0], o[1], o[2] = color.YCbCrToRGB(v, cb[x], cr[x])
+		l, b, r := int32(v)<<16+1<<15, int32(cb[x])-128, int32(cr[x])-128
+		o[0], o[1], o[2] = cut(l+91881*r), cut(l-22554*b-46802*r), cut(l+116130*b)
 	}
 }
+
+// cut is the byte nearest to v / 2^16.
+func cut(v int32) uint8 { return uint8(min(max(v>>16, 0), 255)) }
 
 // Weigh sets dst[i] = 3 near[i] + far[i].
 func Weigh(dst []uint16, near, far []uint8) {
@@ -65,6 +66,22 @@ func stretchPlain(dst []uint8, sums []uint16) {
 		v := 3 * sums[i+1]
 		dst[2*i] = uint8((v + sums[i] + 8) >> 4)
 		dst[2*i+1] = uint8((v + sums[i+2] + 7) >> 4)
+	}
+}
+
+// StretchRow doubles a row of samples with weights 3/4 and 1/4; the ends are repeated.
+func StretchRow(dst, src []uint8) {
+	n := len(src)
+	dst = dst[:2*n]
+	stretchRowPlain(dst, src)
+}
+
+func stretchRowPlain(dst, src []uint8) {
+	n := len(src)
+	for i, v := range src {
+		v := 3 * uint16(v)
+		dst[2*i] = uint8((v + uint16(src[max(i-1, 0)]) + 1) >> 2)
+		dst[2*i+1] = uint8((v + uint16(src[min(i+1, n-1)]) + 2) >> 2)
 	}
 }
 

@@ -1,12 +1,15 @@
 package pixel
 
-// Coefficients are 8 x 8 numbers of a JPEG block, column by column: that of row y and column x is at 8x + y.
-type Coefficients [64]int32
+import "encoding/binary"
 
-// InverseDCT multiplies coefficients by the steps of their quantisation and writes the 8 x 8 bytes that they
-// stand for to dst, rows stride apart. The bits are those of image/jpeg: the fast DCT of Loeffler, Ligtenberg
-// and Moshovitz (ICASSP 1989) in fixed point, rows first, with its shifts and its rounding. c is changed.
-func InverseDCT(dst []uint8, stride int, c, steps *Coefficients) {
+// Block are 8 x 8 numbers of a JPEG block, row by row: coefficients, or the steps of their quantisation.
+type Block [64]int16
+
+// InverseDCT multiplies coefficients by their steps and writes the 8 x 8 bytes that they stand for to dst, rows stride
+// apart. The bits are those of libjpeg-turbo's vector code for its accurate transform: that of Loeffler, Ligtenberg and
+// Moshovitz (ICASSP 1989) with constants of 13 bits, columns first, with its rounding. Where numbers of damaged files
+// are out of range, products and sums of two wrap at 16 bits, and results of a pass end at the range of 16 bits.
+func InverseDCT(dst []uint8, stride int, c, steps *Block) {
 	_ = dst[7*stride+7]
 	if hasAVX2 {
 		inverseDCTAVX2(&dst[0], stride, &c[0], &steps[0])
@@ -15,59 +18,67 @@ func InverseDCT(dst []uint8, stride int, c, steps *Coefficients) {
 	inverseDCTPlain(dst, stride, c, steps)
 }
 
-// Constants of the transform, in fixed point of the given number of bits:
-// cosines and sines of 3 pi/16 and pi/16, 1/sqrt 2, and that times those of 6 pi/16.
+// Fill writes 8 rows of the 8 bytes of v to dst, rows stride apart.
+func Fill(dst []uint8, stride int, v uint64) {
+	_ = dst[7*stride+7]
+	for y := range 8 {
+		binary.NativeEndian.PutUint64(dst[y*stride:], v)
+	}
+}
+
+// Constants of the transform (figure 1 of the paper, whose numbers these are), in fixed point of 13 bits.
 const (
-	dctCos3x12, dctSin3x12         = 3406, 2276
-	dctCos1x12, dctSin1x12         = 4017, 799
-	dctRoot8, dctRoot14            = 181, 11585
-	dctRootCos6x12, dctRootSin6x12 = 1108, 2676
-	dctRootCos6x18, dctRootSin6x18 = 70936, 171254
+	dct0298, dct0390, dct0541, dct0765 = 2446, 3196, 4433, 6270
+	dct0899, dct1175, dct1501, dct1847 = 7373, 9633, 12299, 15137
+	dct1961, dct2053, dct2562, dct3072 = 16069, 16819, 20995, 25172
 )
 
-func inverseDCTPlain(dst []uint8, stride int, c, steps *Coefficients) {
-	for i, s := range steps {
-		c[i] *= s
-	}
-	for y := range 8 {
-		x0, x1, x2, x3, x4, x5, x6, x7 := c[y]<<17, c[32+y]<<17, c[16+y], c[48+y], c[56+y]<<7, c[24+y], c[40+y],
-			c[8+y]<<7
-		x0, x1 = x0+x1, x0-x1
-		x2, x3 = turn(x2, x3, dctRootCos6x18, dctRootSin6x18)
-		x1, x2 = x1+x2, x1-x2
-		x0, x3 = x0+x3, x0-x3
-		x7, x4 = x7+x4, x7-x4
-		x6, x5 = x6*dctRoot8, x5*dctRoot8
-		x7, x5 = x7+x5, x7-x5
-		x4, x6 = x4+x6, x4-x6
-		x4, x7 = turn(x4>>2, x7>>2, dctCos3x12, dctSin3x12)
-		x5, x6 = turn(x5>>2, x6>>2, dctCos1x12, dctSin1x12)
-		c[y], c[56+y] = x0+x7, x0-x7
-		c[8+y], c[48+y] = x1+x6, x1-x6
-		c[16+y], c[40+y] = x2+x5, x2-x5
-		c[24+y], c[32+y] = x3+x4, x3-x4
+func inverseDCTPlain(dst []uint8, stride int, c, steps *Block) {
+	var w Block
+	below := int16(0)
+	for _, v := range c[8:] {
+		below |= v
 	}
 	for x := range 8 {
-		v := c[8*x : 8*x+8 : 8*x+8]
-		x0, x1, x2, x3, x4, x5, x6, x7 := v[0]+1<<19, v[4], v[2], v[6], v[7], v[3], v[5], v[1]
-		x0, x1 = (x0+x1)>>2, (x0-x1)>>2
-		x2, x3 = turn(x2>>13, x3>>13, dctRootCos6x12, dctRootSin6x12)
-		x1, x2 = x1+x2, x1-x2
-		x0, x3 = x0+x3, x0-x3
-		x7, x4 = x7+x4, x7-x4
-		x5, x6 = (x5>>13)*dctRoot14, (x6>>13)*dctRoot14
-		x7, x5 = x7+x5, x7-x5
-		x4, x6 = x4+x6, x4-x6
-		x4, x7 = turn(x4>>14, x7>>14, dctCos3x12, dctSin3x12)
-		x5, x6 = turn(x5>>14, x6>>14, dctCos1x12, dctSin1x12)
-		for y, v := range [8]int32{x0 + x7, x1 + x6, x2 + x5, x3 + x4, x3 - x4, x2 - x5, x1 - x6, x0 - x7} {
-			dst[y*stride+x] = uint8(min(max(v>>18, -128), 127) + 128)
+		var in [8]int16
+		for y := range in {
+			in[y] = int16(int32(c[8*y+x]) * int32(steps[8*y+x]))
+		}
+		if below == 0 { // all columns have their first number alone
+			for y := range 8 {
+				w[8*y+x] = in[0] << 2
+			}
+			continue
+		}
+		for y, v := range dctPass(&in, 11) {
+			w[8*y+x] = v
+		}
+	}
+	for y := range 8 {
+		for x, v := range dctPass((*[8]int16)(w[8*y:]), 18) {
+			dst[y*stride+x] = uint8(min(max(v, -128), 127) + 128)
 		}
 	}
 }
 
-// turn rotates (a, b) back by an angle, three products instead of four.
-func turn(a, b, cos, sin int32) (int32, int32) {
-	sum := cos * (a + b)
-	return sum - (sin+cos)*b, sum - (cos-sin)*a
+// dctPass transforms 8 numbers, and drops so many bits.
+func dctPass(in *[8]int16, bits uint) (out [8]int16) {
+	times := func(a, b int16, ka, kb int32) int32 { return int32(a)*ka + int32(b)*kb }
+	even0, even1 := int32(in[0]+in[4])<<13, int32(in[0]-in[4])<<13
+	even2, even3 := times(in[2], in[6], dct0541, dct0541-dct1847), times(in[2], in[6], dct0541+dct0765, dct0541)
+	z3, z4 := in[7]+in[3], in[5]+in[1]
+	odd3, odd4 := times(z3, z4, dct1175-dct1961, dct1175), times(z3, z4, dct1175, dct1175-dct0390)
+	sums := [4]int32{even0 + even3, even1 + even2, even1 - even2, even0 - even3}
+	odds := [4]int32{
+		times(in[7], in[1], -dct0899, dct1501-dct0899) + odd4,
+		times(in[5], in[3], -dct2562, dct3072-dct2562) + odd3,
+		times(in[5], in[3], dct2053-dct2562, -dct2562) + odd4,
+		times(in[7], in[1], dct0298-dct0899, -dct0899) + odd3,
+	}
+	half := int32(1) << (bits - 1)
+	for i, s := range sums {
+		out[i] = int16(min(max((s+odds[i]+half)>>bits, -1<<15), 1<<15-1))
+		out[7-i] = int16(min(max((s-odds[i]+half)>>bits, -1<<15), 1<<15-1))
+	}
+	return out
 }

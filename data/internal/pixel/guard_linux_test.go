@@ -53,6 +53,7 @@ func TestKernelsStayInside(t *testing.T) {
 			sums := make([]uint16, n)
 			Weigh(sums, edge(t, r, n, front), edge(t, r, n, front))
 			Stretch(edge(t, r, 2*(n-2), front), sums)
+			StretchRow(edge(t, r, 2*n, front), edge(t, r, n, front))
 			Sharpen(edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), edge(t, r, n, front), 1.3)
 			row := func() []uint8 { return edge(t, r, n, front) }
 			Box3(row(), row(), row(), row(), 1<<23, 1<<22)

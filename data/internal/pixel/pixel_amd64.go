@@ -129,7 +129,7 @@ func stretchAVX2(dst *uint8, sums *uint16, n int)
 //go:noescape
 func warpAVX2(dst *uint8, src *uint8, xs *int32, ys *int32, groups int, x0 int32, y0 int32, width int)
 
-// inverseDCTAVX2 writes 8 rows of 8 bytes, of coefficients column by column.
+// inverseDCTAVX2 writes 8 rows of 8 bytes.
 //
 //go:noescape
-func inverseDCTAVX2(dst *uint8, stride int, c *int32, steps *int32)
+func inverseDCTAVX2(dst *uint8, stride int, c *int16, steps *int16)

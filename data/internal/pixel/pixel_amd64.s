@@ -539,7 +539,8 @@ sweep1:
 	JL           next2
 	LEAQ         (R8)(R8*2), DI
 	VPMOVZXBD    (CX)(R8*1), Y0
-	VPMULLD      words00010101<>+0(SB), Y0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPADDD       words00008000<>+0(SB), Y0, Y0
 	VPMOVZXBD    (DX)(R8*1), Y1
 	VPMOVZXBD    (BX)(R8*1), Y2
 	VPSUBD       words00000080<>+0(SB), Y1, Y1
@@ -556,7 +557,8 @@ sweep1:
 	VPADDD       Y0, Y1, Y1
 	VPSRAD       $0x10, Y1, Y1
 	VPMOVZXBD    8(CX)(R8*1), Y0
-	VPMULLD      words00010101<>+0(SB), Y0, Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPADDD       words00008000<>+0(SB), Y0, Y0
 	VPMOVZXBD    8(DX)(R8*1), Y2
 	VPMOVZXBD    8(BX)(R8*1), Y5
 	VPSUBD       words00000080<>+0(SB), Y2, Y2
@@ -616,23 +618,23 @@ done3:
 	VZEROUPPER
 	RET
 
-DATA words00010101<>+0(SB)/4, $0x00010101
-DATA words00010101<>+4(SB)/4, $0x00010101
-DATA words00010101<>+8(SB)/4, $0x00010101
-DATA words00010101<>+12(SB)/4, $0x00010101
-DATA words00010101<>+16(SB)/4, $0x00010101
-DATA words00010101<>+20(SB)/4, $0x00010101
-DATA words00010101<>+24(SB)/4, $0x00010101
-DATA words00010101<>+28(SB)/4, $0x00010101
-DATA words00010101<>+32(SB)/4, $0x00010101
-DATA words00010101<>+36(SB)/4, $0x00010101
-DATA words00010101<>+40(SB)/4, $0x00010101
-DATA words00010101<>+44(SB)/4, $0x00010101
-DATA words00010101<>+48(SB)/4, $0x00010101
-DATA words00010101<>+52(SB)/4, $0x00010101
-DATA words00010101<>+56(SB)/4, $0x00010101
-DATA words00010101<>+60(SB)/4, $0x00010101
-GLOBL words00010101<>(SB), RODATA|NOPTR, $64
+DATA words00008000<>+0(SB)/4, $0x00008000
+DATA words00008000<>+4(SB)/4, $0x00008000
+DATA words00008000<>+8(SB)/4, $0x00008000
+DATA words00008000<>+12(SB)/4, $0x00008000
+DATA words00008000<>+16(SB)/4, $0x00008000
+DATA words00008000<>+20(SB)/4, $0x00008000
+DATA words00008000<>+24(SB)/4, $0x00008000
+DATA words00008000<>+28(SB)/4, $0x00008000
+DATA words00008000<>+32(SB)/4, $0x00008000
+DATA words00008000<>+36(SB)/4, $0x00008000
+DATA words00008000<>+40(SB)/4, $0x00008000
+DATA words00008000<>+44(SB)/4, $0x00008000
+DATA words00008000<>+48(SB)/4, $0x00008000
+DATA words00008000<>+52(SB)/4, $0x00008000
+DATA words00008000<>+56(SB)/4, $0x00008000
+DATA words00008000<>+60(SB)/4, $0x00008000
+GLOBL words00008000<>(SB), RODATA|NOPTR, $64
 
 DATA words00000080<>+0(SB)/4, $0x00000080
 DATA words00000080<>+4(SB)/4, $0x00000080
@@ -1283,24 +1285,6 @@ DATA words00004c8b<>+56(SB)/4, $0x00004c8b
 DATA words00004c8b<>+60(SB)/4, $0x00004c8b
 GLOBL words00004c8b<>(SB), RODATA|NOPTR, $64
 
-DATA words00008000<>+0(SB)/4, $0x00008000
-DATA words00008000<>+4(SB)/4, $0x00008000
-DATA words00008000<>+8(SB)/4, $0x00008000
-DATA words00008000<>+12(SB)/4, $0x00008000
-DATA words00008000<>+16(SB)/4, $0x00008000
-DATA words00008000<>+20(SB)/4, $0x00008000
-DATA words00008000<>+24(SB)/4, $0x00008000
-DATA words00008000<>+28(SB)/4, $0x00008000
-DATA words00008000<>+32(SB)/4, $0x00008000
-DATA words00008000<>+36(SB)/4, $0x00008000
-DATA words00008000<>+40(SB)/4, $0x00008000
-DATA words00008000<>+44(SB)/4, $0x00008000
-DATA words00008000<>+48(SB)/4, $0x00008000
-DATA words00008000<>+52(SB)/4, $0x00008000
-DATA words00008000<>+56(SB)/4, $0x00008000
-DATA words00008000<>+60(SB)/4, $0x00008000
-GLOBL words00008000<>(SB), RODATA|NOPTR, $64
-
 DATA words00009646<>+0(SB)/4, $0x00009646
 DATA words00009646<>+4(SB)/4, $0x00009646
 DATA words00009646<>+8(SB)/4, $0x00009646
@@ -1749,48 +1733,49 @@ sweep1:
 	JL        next2
 	LEAQ      (R8)(R8*2), DI
 	VPMOVZXBD (CX)(R8*1), Z0
-	VPMULLD   words00010101<>+0(SB), Z0, Z0
-	VPMOVZXBD (DX)(R8*1), Z4
-	VPMOVZXBD (BX)(R8*1), Z5
-	VPSUBD    words00000080<>+0(SB), Z4, Z4
-	VPSUBD    words00000080<>+0(SB), Z5, Z5
-	VPMULLD   words000166e9<>+0(SB), Z5, Z6
-	VPMULLD   wordsffffa7e6<>+0(SB), Z4, Z7
-	VPMULLD   wordsffff492e<>+0(SB), Z5, Z5
-	VPMULLD   words0001c5a2<>+0(SB), Z4, Z4
-	VPADDD    Z0, Z6, Z6
-	VPSRAD    $0x10, Z6, Z6
-	VPADDD    Z5, Z7, Z7
-	VPADDD    Z0, Z7, Z7
-	VPSRAD    $0x10, Z7, Z7
+	VPSLLD    $0x10, Z0, Z0
+	VPADDD    words00008000<>+0(SB), Z0, Z0
+	VPMOVZXBD (DX)(R8*1), Z1
+	VPMOVZXBD (BX)(R8*1), Z2
+	VPSUBD    words00000080<>+0(SB), Z1, Z1
+	VPSUBD    words00000080<>+0(SB), Z2, Z2
+	VPMULLD   words000166e9<>+0(SB), Z2, Z3
+	VPMULLD   wordsffffa7e6<>+0(SB), Z1, Z4
+	VPMULLD   wordsffff492e<>+0(SB), Z2, Z2
+	VPMULLD   words0001c5a2<>+0(SB), Z1, Z1
+	VPADDD    Z0, Z3, Z3
+	VPSRAD    $0x10, Z3, Z3
+	VPADDD    Z2, Z4, Z4
 	VPADDD    Z0, Z4, Z4
 	VPSRAD    $0x10, Z4, Z4
-	VPXORD    Z1, Z1, Z1
-	VPMAXSD   Z1, Z6, Z6
-	VPMOVUSDB Z6, X0
-	VPXORD    Z2, Z2, Z2
-	VPMAXSD   Z2, Z7, Z7
-	VPMOVUSDB Z7, X5
-	VPXORD    Z3, Z3, Z3
-	VPMAXSD   Z3, Z4, Z4
-	VPMOVUSDB Z4, X4
-	VPSHUFB   join00<>+0(SB), X0, X6
-	VPSHUFB   join10<>+0(SB), X5, X7
-	VPOR      X7, X6, X6
-	VPSHUFB   join20<>+0(SB), X4, X7
-	VPOR      X7, X6, X6
-	VMOVDQU   X6, (AX)(DI*1)
-	VPSHUFB   join01<>+0(SB), X0, X6
-	VPSHUFB   join11<>+0(SB), X5, X7
-	VPOR      X7, X6, X6
-	VPSHUFB   join21<>+0(SB), X4, X7
-	VPOR      X7, X6, X6
-	VMOVDQU   X6, 16(AX)(DI*1)
+	VPADDD    Z0, Z1, Z1
+	VPSRAD    $0x10, Z1, Z1
+	VPXORD    Z5, Z5, Z5
+	VPMAXSD   Z5, Z3, Z3
+	VPMOVUSDB Z3, X0
+	VPXORD    Z6, Z6, Z6
+	VPMAXSD   Z6, Z4, Z4
+	VPMOVUSDB Z4, X2
+	VPXORD    Z7, Z7, Z7
+	VPMAXSD   Z7, Z1, Z1
+	VPMOVUSDB Z1, X1
+	VPSHUFB   join00<>+0(SB), X0, X3
+	VPSHUFB   join10<>+0(SB), X2, X4
+	VPOR      X4, X3, X3
+	VPSHUFB   join20<>+0(SB), X1, X4
+	VPOR      X4, X3, X3
+	VMOVDQU   X3, (AX)(DI*1)
+	VPSHUFB   join01<>+0(SB), X0, X3
+	VPSHUFB   join11<>+0(SB), X2, X4
+	VPOR      X4, X3, X3
+	VPSHUFB   join21<>+0(SB), X1, X4
+	VPOR      X4, X3, X3
+	VMOVDQU   X3, 16(AX)(DI*1)
 	VPSHUFB   join02<>+0(SB), X0, X0
-	VPSHUFB   join12<>+0(SB), X5, X5
-	VPOR      X5, X0, X0
-	VPSHUFB   join22<>+0(SB), X4, X4
-	VPOR      X4, X0, X0
+	VPSHUFB   join12<>+0(SB), X2, X2
+	VPOR      X2, X0, X0
+	VPSHUFB   join22<>+0(SB), X1, X1
+	VPOR      X1, X0, X0
 	VMOVDQU   X0, 32(AX)(DI*1)
 	ADDQ      $0x10, R8
 	JMP       sweep1
@@ -2515,483 +2500,562 @@ DATA pixels<>+30(SB)/1, $0xff
 DATA pixels<>+31(SB)/1, $0xff
 GLOBL pixels<>(SB), RODATA|NOPTR, $32
 
-// func inverseDCTAVX2(dst *uint8, stride int, c *int32, steps *int32)
+// func inverseDCTAVX2(dst *uint8, stride int, c *int16, steps *int16)
 // Requires: AVX, AVX2
 TEXT ·inverseDCTAVX2(SB), NOSPLIT, $0-32
-	MOVQ         dst+0(FP), AX
-	MOVQ         stride+8(FP), CX
-	MOVQ         c+16(FP), DX
-	MOVQ         steps+24(FP), BX
-	VMOVDQU      (DX), Y0
-	VPMULLD      (BX), Y0, Y0
-	VMOVDQU      128(DX), Y1
-	VPMULLD      128(BX), Y1, Y1
-	VMOVDQU      64(DX), Y2
-	VPMULLD      64(BX), Y2, Y2
-	VMOVDQU      192(DX), Y3
-	VPMULLD      192(BX), Y3, Y3
-	VMOVDQU      224(DX), Y4
-	VPMULLD      224(BX), Y4, Y4
-	VMOVDQU      96(DX), Y5
-	VPMULLD      96(BX), Y5, Y5
-	VMOVDQU      160(DX), Y6
-	VPMULLD      160(BX), Y6, Y6
-	VMOVDQU      32(DX), Y7
-	VPMULLD      32(BX), Y7, Y7
-	VPSLLD       $0x11, Y0, Y0
-	VPSLLD       $0x11, Y1, Y1
-	VPSLLD       $0x07, Y4, Y4
-	VPSLLD       $0x07, Y7, Y7
-	VPSUBD       Y1, Y0, Y8
-	VPADDD       Y1, Y0, Y0
-	VPADDD       Y3, Y2, Y1
-	VPMULLD      words00011518<>+0(SB), Y1, Y1
-	VPMULLD      words0003b20e<>+0(SB), Y3, Y3
-	VPMULLD      wordsfffe7822<>+0(SB), Y2, Y2
-	VPSUBD       Y3, Y1, Y3
-	VPSUBD       Y2, Y1, Y2
-	VPSUBD       Y3, Y8, Y1
-	VPADDD       Y3, Y8, Y8
-	VPSUBD       Y2, Y0, Y3
-	VPADDD       Y2, Y0, Y0
-	VPSUBD       Y4, Y7, Y2
-	VPADDD       Y4, Y7, Y7
-	VPMULLD      words000000b5<>+0(SB), Y5, Y5
-	VPMULLD      words000000b5<>+0(SB), Y6, Y6
-	VPSUBD       Y5, Y7, Y4
-	VPADDD       Y5, Y7, Y7
-	VPSUBD       Y6, Y2, Y5
-	VPADDD       Y6, Y2, Y2
-	VPSRAD       $0x02, Y2, Y2
-	VPSRAD       $0x02, Y4, Y4
-	VPSRAD       $0x02, Y5, Y5
-	VPSRAD       $0x02, Y7, Y7
-	VPADDD       Y7, Y2, Y6
-	VPMULLD      words00000d4e<>+0(SB), Y6, Y6
-	VPMULLD      words00001632<>+0(SB), Y7, Y7
-	VPMULLD      words0000046a<>+0(SB), Y2, Y2
-	VPSUBD       Y7, Y6, Y7
-	VPSUBD       Y2, Y6, Y2
-	VPADDD       Y5, Y4, Y6
-	VPMULLD      words00000fb1<>+0(SB), Y6, Y6
-	VPMULLD      words000012d0<>+0(SB), Y5, Y5
-	VPMULLD      words00000c92<>+0(SB), Y4, Y4
-	VPSUBD       Y5, Y6, Y5
-	VPSUBD       Y4, Y6, Y4
-	VPSUBD       Y2, Y0, Y6
-	VPADDD       Y2, Y0, Y0
-	VPSUBD       Y4, Y8, Y2
-	VPADDD       Y4, Y8, Y8
-	VPSUBD       Y5, Y1, Y4
-	VPADDD       Y5, Y1, Y1
-	VPSUBD       Y7, Y3, Y5
-	VPADDD       Y7, Y3, Y3
-	VPUNPCKLDQ   Y8, Y0, Y7
-	VPUNPCKHDQ   Y8, Y0, Y0
-	VPUNPCKLDQ   Y3, Y1, Y8
-	VPUNPCKHDQ   Y3, Y1, Y1
-	VPUNPCKLDQ   Y4, Y5, Y3
-	VPUNPCKHDQ   Y4, Y5, Y4
-	VPUNPCKLDQ   Y6, Y2, Y5
-	VPUNPCKHDQ   Y6, Y2, Y2
-	VPUNPCKLQDQ  Y8, Y7, Y6
-	VPUNPCKHQDQ  Y8, Y7, Y7
-	VPUNPCKLQDQ  Y1, Y0, Y8
-	VPUNPCKHQDQ  Y1, Y0, Y0
-	VPUNPCKLQDQ  Y5, Y3, Y1
-	VPUNPCKHQDQ  Y5, Y3, Y3
-	VPUNPCKLQDQ  Y2, Y4, Y5
-	VPUNPCKHQDQ  Y2, Y4, Y2
-	VPERM2I128   $0x20, Y1, Y6, Y4
-	VPERM2I128   $0x31, Y1, Y6, Y1
-	VPERM2I128   $0x20, Y3, Y7, Y6
-	VPERM2I128   $0x31, Y3, Y7, Y3
-	VPERM2I128   $0x20, Y5, Y8, Y7
-	VPERM2I128   $0x31, Y5, Y8, Y5
-	VPERM2I128   $0x20, Y2, Y0, Y8
-	VPERM2I128   $0x31, Y2, Y0, Y0
-	VPADDD       words00080000<>+0(SB), Y4, Y4
-	VPSUBD       Y1, Y4, Y2
-	VPADDD       Y1, Y4, Y4
-	VPSRAD       $0x02, Y4, Y4
-	VPSRAD       $0x02, Y2, Y2
-	VPSRAD       $0x0d, Y7, Y7
-	VPSRAD       $0x0d, Y5, Y5
-	VPADDD       Y5, Y7, Y1
-	VPMULLD      words00000454<>+0(SB), Y1, Y1
-	VPMULLD      words00000ec8<>+0(SB), Y5, Y5
-	VPMULLD      wordsfffff9e0<>+0(SB), Y7, Y7
-	VPSUBD       Y5, Y1, Y5
-	VPSUBD       Y7, Y1, Y7
-	VPSUBD       Y5, Y2, Y1
-	VPADDD       Y5, Y2, Y2
-	VPSUBD       Y7, Y4, Y5
-	VPADDD       Y7, Y4, Y4
-	VPSUBD       Y0, Y6, Y7
-	VPADDD       Y0, Y6, Y6
-	VPSRAD       $0x0d, Y8, Y8
-	VPMULLD      words00002d41<>+0(SB), Y8, Y8
-	VPSRAD       $0x0d, Y3, Y3
-	VPMULLD      words00002d41<>+0(SB), Y3, Y3
-	VPSUBD       Y8, Y6, Y0
-	VPADDD       Y8, Y6, Y6
-	VPSUBD       Y3, Y7, Y8
-	VPADDD       Y3, Y7, Y7
-	VPSRAD       $0x0e, Y7, Y7
-	VPSRAD       $0x0e, Y0, Y0
-	VPSRAD       $0x0e, Y8, Y8
-	VPSRAD       $0x0e, Y6, Y6
-	VPADDD       Y6, Y7, Y3
-	VPMULLD      words00000d4e<>+0(SB), Y3, Y3
-	VPMULLD      words00001632<>+0(SB), Y6, Y6
-	VPMULLD      words0000046a<>+0(SB), Y7, Y7
-	VPSUBD       Y6, Y3, Y6
-	VPSUBD       Y7, Y3, Y7
-	VPADDD       Y8, Y0, Y3
-	VPMULLD      words00000fb1<>+0(SB), Y3, Y3
-	VPMULLD      words000012d0<>+0(SB), Y8, Y8
-	VPMULLD      words00000c92<>+0(SB), Y0, Y0
-	VPSUBD       Y8, Y3, Y8
-	VPSUBD       Y0, Y3, Y0
-	VPSUBD       Y7, Y4, Y3
-	VPADDD       Y7, Y4, Y4
-	VPSUBD       Y0, Y2, Y7
-	VPADDD       Y0, Y2, Y2
-	VPSUBD       Y8, Y1, Y0
-	VPADDD       Y8, Y1, Y1
-	VPSUBD       Y6, Y5, Y8
-	VPADDD       Y6, Y5, Y5
-	VPSRAD       $0x12, Y4, Y4
-	VPSRAD       $0x12, Y2, Y2
-	VPSRAD       $0x12, Y1, Y1
-	VPSRAD       $0x12, Y5, Y5
-	VPSRAD       $0x12, Y8, Y8
-	VPSRAD       $0x12, Y0, Y0
-	VPSRAD       $0x12, Y7, Y7
+	MOVQ    dst+0(FP), AX
+	MOVQ    stride+8(FP), CX
+	MOVQ    c+16(FP), DX
+	MOVQ    steps+24(FP), BX
+	VMOVDQU 16(DX), X0
+	VPOR    32(DX), X0, X0
+	VPOR    48(DX), X0, X0
+	VPOR    64(DX), X0, X0
+	VPOR    80(DX), X0, X0
+	VPOR    96(DX), X0, X0
+	VPOR    112(DX), X0, X0
+	VPTEST  X0, X0
+	JNE     full
+	VMOVDQU (DX), X7
+	VPMULLW (BX), X7, X7
+	VPSLLW  $0x02, X7, X7
+	VPSHUFB lane0<>+0(SB), X7, X0
+	VPSHUFB lane1<>+0(SB), X7, X1
+	VPSHUFB lane2<>+0(SB), X7, X2
+	VPSHUFB lane3<>+0(SB), X7, X3
+	VPSHUFB lane4<>+0(SB), X7, X4
+	VPSHUFB lane5<>+0(SB), X7, X5
+	VPSHUFB lane6<>+0(SB), X7, X6
+	VPSHUFB lane7<>+0(SB), X7, X7
+	JMP     rows
+
+full:
+	VMOVDQU      (DX), X0
+	VPMULLW      (BX), X0, X0
+	VMOVDQU      16(DX), X3
+	VPMULLW      16(BX), X3, X3
+	VMOVDQU      32(DX), X4
+	VPMULLW      32(BX), X4, X4
+	VMOVDQU      48(DX), X1
+	VPMULLW      48(BX), X1, X1
+	VMOVDQU      64(DX), X8
+	VPMULLW      64(BX), X8, X8
+	VMOVDQU      80(DX), X5
+	VPMULLW      80(BX), X5, X5
+	VMOVDQU      96(DX), X7
+	VPMULLW      96(BX), X7, X7
+	VMOVDQU      112(DX), X6
+	VPMULLW      112(BX), X6, X6
+	VPADDW       X8, X0, X2
+	VPSUBW       X8, X0, X0
+	VPMOVSXWD    X2, Y10
+	VPSLLD       $0x0d, Y10, Y10
+	VPMOVSXWD    X0, Y0
+	VPSLLD       $0x0d, Y0, Y0
+	VPUNPCKLWD   X7, X4, X2
+	VPUNPCKHWD   X7, X4, X4
+	VINSERTI128  $0x01, X4, Y2, Y2
+	VPMADDWD     wordsd6301151<>+0(SB), Y2, Y13
+	VPMADDWD     words115129cf<>+0(SB), Y2, Y12
+	VPADDW       X1, X6, X2
+	VPADDW       X3, X5, X7
+	VPUNPCKLWD   X7, X2, X4
+	VPUNPCKHWD   X7, X2, X2
+	VINSERTI128  $0x01, X2, Y4, Y4
+	VPMADDWD     words25a1e6dc<>+0(SB), Y4, Y2
+	VPMADDWD     words192525a1<>+0(SB), Y4, Y11
+	VPUNPCKLWD   X3, X6, X7
+	VPUNPCKHWD   X3, X6, X3
+	VINSERTI128  $0x01, X3, Y7, Y7
+	VPUNPCKLWD   X1, X5, X3
+	VPUNPCKHWD   X1, X5, X1
+	VINSERTI128  $0x01, X1, Y3, Y3
+	VPMADDWD     words133ee333<>+0(SB), Y7, Y4
+	VPMADDWD     words1051adfd<>+0(SB), Y3, Y5
+	VPMADDWD     wordsadfdefb0<>+0(SB), Y3, Y3
+	VPMADDWD     wordse333ecc1<>+0(SB), Y7, Y7
+	VPADDD       Y11, Y4, Y4
+	VPADDD       Y2, Y5, Y5
+	VPADDD       Y11, Y3, Y3
+	VPADDD       Y2, Y7, Y7
+	VPADDD       words00000400<>+0(SB), Y10, Y10
+	VPADDD       words00000400<>+0(SB), Y0, Y0
+	VPADDD       Y12, Y10, Y11
+	VPADDD       Y4, Y11, Y2
+	VPSUBD       Y4, Y11, Y4
+	VPSRAD       $0x0b, Y2, Y2
+	VPSRAD       $0x0b, Y4, Y4
+	VPADDD       Y13, Y0, Y14
+	VPADDD       Y5, Y14, Y11
+	VPSUBD       Y5, Y14, Y5
+	VPSRAD       $0x0b, Y11, Y11
+	VPSRAD       $0x0b, Y5, Y5
+	VPSUBD       Y13, Y0, Y13
+	VPADDD       Y3, Y13, Y0
+	VPSUBD       Y3, Y13, Y3
+	VPSRAD       $0x0b, Y0, Y0
+	VPSRAD       $0x0b, Y3, Y3
+	VPSUBD       Y12, Y10, Y12
+	VPADDD       Y7, Y12, Y10
+	VPSUBD       Y7, Y12, Y7
+	VPSRAD       $0x0b, Y10, Y10
+	VPSRAD       $0x0b, Y7, Y7
+	VPACKSSDW    Y11, Y2, Y2
+	VPACKSSDW    Y10, Y0, Y10
+	VPUNPCKLWD   Y10, Y2, Y0
+	VPUNPCKHWD   Y10, Y2, Y10
+	VPUNPCKLWD   Y10, Y0, Y2
+	VPUNPCKHWD   Y10, Y0, Y0
+	VPACKSSDW    Y3, Y7, Y3
+	VPACKSSDW    Y4, Y5, Y5
+	VPUNPCKLWD   Y5, Y3, Y4
+	VPUNPCKHWD   Y5, Y3, Y5
+	VPUNPCKLWD   Y5, Y4, Y3
+	VPUNPCKHWD   Y5, Y4, Y5
+	VPUNPCKLQDQ  Y3, Y2, Y4
+	VPUNPCKHQDQ  Y3, Y2, Y2
+	VPUNPCKLQDQ  Y5, Y0, Y3
+	VPUNPCKHQDQ  Y5, Y0, Y7
+	VMOVDQA      X4, X0
+	VEXTRACTI128 $0x01, Y4, X4
+	VMOVDQA      X2, X1
+	VEXTRACTI128 $0x01, Y2, X5
+	VMOVDQA      X3, X2
+	VEXTRACTI128 $0x01, Y3, X6
+	VMOVDQA      X7, X3
+	VEXTRACTI128 $0x01, Y7, X7
+
+rows:
+	VPADDW       X4, X0, X8
+	VPSUBW       X4, X0, X0
+	VPMOVSXWD    X8, Y4
+	VPSLLD       $0x0d, Y4, Y4
+	VPMOVSXWD    X0, Y0
+	VPSLLD       $0x0d, Y0, Y0
+	VPUNPCKLWD   X6, X2, X8
+	VPUNPCKHWD   X6, X2, X2
+	VINSERTI128  $0x01, X2, Y8, Y8
+	VPMADDWD     wordsd6301151<>+0(SB), Y8, Y2
+	VPMADDWD     words115129cf<>+0(SB), Y8, Y8
+	VPADDW       X3, X7, X9
+	VPADDW       X1, X5, X10
+	VPUNPCKLWD   X10, X9, X6
+	VPUNPCKHWD   X10, X9, X9
+	VINSERTI128  $0x01, X9, Y6, Y6
+	VPMADDWD     words25a1e6dc<>+0(SB), Y6, Y10
+	VPMADDWD     words192525a1<>+0(SB), Y6, Y6
+	VPUNPCKLWD   X1, X7, X9
+	VPUNPCKHWD   X1, X7, X1
+	VINSERTI128  $0x01, X1, Y9, Y9
+	VPUNPCKLWD   X3, X5, X1
+	VPUNPCKHWD   X3, X5, X3
+	VINSERTI128  $0x01, X3, Y1, Y1
+	VPMADDWD     words133ee333<>+0(SB), Y9, Y3
+	VPMADDWD     words1051adfd<>+0(SB), Y1, Y5
+	VPMADDWD     wordsadfdefb0<>+0(SB), Y1, Y1
+	VPMADDWD     wordse333ecc1<>+0(SB), Y9, Y7
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y10, Y5, Y5
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y10, Y7, Y7
+	VPADDD       words00020000<>+0(SB), Y4, Y4
+	VPADDD       words00020000<>+0(SB), Y0, Y0
+	VPADDD       Y8, Y4, Y6
+	VPADDD       Y3, Y6, Y9
+	VPSUBD       Y3, Y6, Y3
+	VPSRAD       $0x12, Y9, Y9
 	VPSRAD       $0x12, Y3, Y3
-	VMOVDQU      rowsOfPack<>+0(SB), Y6
-	VPACKSSDW    Y2, Y4, Y4
-	VPACKSSDW    Y5, Y1, Y1
-	VPADDSW      words00800080<>+0(SB), Y4, Y4
-	VPADDSW      words00800080<>+0(SB), Y1, Y1
-	VPACKUSWB    Y1, Y4, Y4
-	VPERMD       Y4, Y6, Y4
-	VMOVQ        X4, (AX)
-	VPEXTRQ      $0x01, X4, (AX)(CX*1)
+	VPADDD       Y2, Y0, Y6
+	VPADDD       Y5, Y6, Y10
+	VPSUBD       Y5, Y6, Y5
+	VPSRAD       $0x12, Y10, Y10
+	VPSRAD       $0x12, Y5, Y5
+	VPSUBD       Y2, Y0, Y0
+	VPADDD       Y1, Y0, Y2
+	VPSUBD       Y1, Y0, Y0
+	VPSRAD       $0x12, Y2, Y2
+	VPSRAD       $0x12, Y0, Y0
+	VPSUBD       Y8, Y4, Y1
+	VPADDD       Y7, Y1, Y4
+	VPSUBD       Y7, Y1, Y1
+	VPSRAD       $0x12, Y4, Y4
+	VPSRAD       $0x12, Y1, Y1
+	VPACKSSDW    Y10, Y9, Y6
+	VPACKSSDW    Y4, Y2, Y2
+	VPUNPCKLWD   Y2, Y6, Y4
+	VPUNPCKHWD   Y2, Y6, Y2
+	VPUNPCKLWD   Y2, Y4, Y6
+	VPUNPCKHWD   Y2, Y4, Y2
+	VPACKSSDW    Y0, Y1, Y0
+	VPACKSSDW    Y3, Y5, Y1
+	VPUNPCKLWD   Y1, Y0, Y3
+	VPUNPCKHWD   Y1, Y0, Y0
+	VPUNPCKLWD   Y0, Y3, Y1
+	VPUNPCKHWD   Y0, Y3, Y0
+	VPUNPCKLQDQ  Y1, Y6, Y3
+	VPUNPCKHQDQ  Y1, Y6, Y1
+	VPUNPCKLQDQ  Y0, Y2, Y4
+	VPUNPCKHQDQ  Y0, Y2, Y0
+	VPACKSSWB    Y1, Y3, Y3
+	VPADDB       words80808080<>+0(SB), Y3, Y3
+	VPACKSSWB    Y0, Y4, Y4
+	VPADDB       words80808080<>+0(SB), Y4, Y4
+	VEXTRACTI128 $0x00, Y3, X0
+	VMOVQ        X0, (AX)
+	VPEXTRQ      $0x01, X0, (AX)(CX*1)
 	LEAQ         (AX)(CX*2), AX
-	VEXTRACTI128 $0x01, Y4, X1
-	VMOVQ        X1, (AX)
-	VPEXTRQ      $0x01, X1, (AX)(CX*1)
+	VEXTRACTI128 $0x00, Y4, X0
+	VMOVQ        X0, (AX)
+	VPEXTRQ      $0x01, X0, (AX)(CX*1)
 	LEAQ         (AX)(CX*2), AX
-	VPACKSSDW    Y0, Y8, Y8
-	VPACKSSDW    Y3, Y7, Y7
-	VPADDSW      words00800080<>+0(SB), Y8, Y8
-	VPADDSW      words00800080<>+0(SB), Y7, Y7
-	VPACKUSWB    Y7, Y8, Y8
-	VPERMD       Y8, Y6, Y8
-	VMOVQ        X8, (AX)
-	VPEXTRQ      $0x01, X8, (AX)(CX*1)
+	VEXTRACTI128 $0x01, Y3, X0
+	VMOVQ        X0, (AX)
+	VPEXTRQ      $0x01, X0, (AX)(CX*1)
 	LEAQ         (AX)(CX*2), AX
-	VEXTRACTI128 $0x01, Y8, X0
+	VEXTRACTI128 $0x01, Y4, X0
 	VMOVQ        X0, (AX)
 	VPEXTRQ      $0x01, X0, (AX)(CX*1)
 	VZEROUPPER
 	RET
 
-DATA words00011518<>+0(SB)/4, $0x00011518
-DATA words00011518<>+4(SB)/4, $0x00011518
-DATA words00011518<>+8(SB)/4, $0x00011518
-DATA words00011518<>+12(SB)/4, $0x00011518
-DATA words00011518<>+16(SB)/4, $0x00011518
-DATA words00011518<>+20(SB)/4, $0x00011518
-DATA words00011518<>+24(SB)/4, $0x00011518
-DATA words00011518<>+28(SB)/4, $0x00011518
-DATA words00011518<>+32(SB)/4, $0x00011518
-DATA words00011518<>+36(SB)/4, $0x00011518
-DATA words00011518<>+40(SB)/4, $0x00011518
-DATA words00011518<>+44(SB)/4, $0x00011518
-DATA words00011518<>+48(SB)/4, $0x00011518
-DATA words00011518<>+52(SB)/4, $0x00011518
-DATA words00011518<>+56(SB)/4, $0x00011518
-DATA words00011518<>+60(SB)/4, $0x00011518
-GLOBL words00011518<>(SB), RODATA|NOPTR, $64
+DATA lane0<>+0(SB)/1, $0x00
+DATA lane0<>+1(SB)/1, $0x01
+DATA lane0<>+2(SB)/1, $0x00
+DATA lane0<>+3(SB)/1, $0x01
+DATA lane0<>+4(SB)/1, $0x00
+DATA lane0<>+5(SB)/1, $0x01
+DATA lane0<>+6(SB)/1, $0x00
+DATA lane0<>+7(SB)/1, $0x01
+DATA lane0<>+8(SB)/1, $0x00
+DATA lane0<>+9(SB)/1, $0x01
+DATA lane0<>+10(SB)/1, $0x00
+DATA lane0<>+11(SB)/1, $0x01
+DATA lane0<>+12(SB)/1, $0x00
+DATA lane0<>+13(SB)/1, $0x01
+DATA lane0<>+14(SB)/1, $0x00
+DATA lane0<>+15(SB)/1, $0x01
+GLOBL lane0<>(SB), RODATA|NOPTR, $16
 
-DATA words0003b20e<>+0(SB)/4, $0x0003b20e
-DATA words0003b20e<>+4(SB)/4, $0x0003b20e
-DATA words0003b20e<>+8(SB)/4, $0x0003b20e
-DATA words0003b20e<>+12(SB)/4, $0x0003b20e
-DATA words0003b20e<>+16(SB)/4, $0x0003b20e
-DATA words0003b20e<>+20(SB)/4, $0x0003b20e
-DATA words0003b20e<>+24(SB)/4, $0x0003b20e
-DATA words0003b20e<>+28(SB)/4, $0x0003b20e
-DATA words0003b20e<>+32(SB)/4, $0x0003b20e
-DATA words0003b20e<>+36(SB)/4, $0x0003b20e
-DATA words0003b20e<>+40(SB)/4, $0x0003b20e
-DATA words0003b20e<>+44(SB)/4, $0x0003b20e
-DATA words0003b20e<>+48(SB)/4, $0x0003b20e
-DATA words0003b20e<>+52(SB)/4, $0x0003b20e
-DATA words0003b20e<>+56(SB)/4, $0x0003b20e
-DATA words0003b20e<>+60(SB)/4, $0x0003b20e
-GLOBL words0003b20e<>(SB), RODATA|NOPTR, $64
+DATA lane1<>+0(SB)/1, $0x02
+DATA lane1<>+1(SB)/1, $0x03
+DATA lane1<>+2(SB)/1, $0x02
+DATA lane1<>+3(SB)/1, $0x03
+DATA lane1<>+4(SB)/1, $0x02
+DATA lane1<>+5(SB)/1, $0x03
+DATA lane1<>+6(SB)/1, $0x02
+DATA lane1<>+7(SB)/1, $0x03
+DATA lane1<>+8(SB)/1, $0x02
+DATA lane1<>+9(SB)/1, $0x03
+DATA lane1<>+10(SB)/1, $0x02
+DATA lane1<>+11(SB)/1, $0x03
+DATA lane1<>+12(SB)/1, $0x02
+DATA lane1<>+13(SB)/1, $0x03
+DATA lane1<>+14(SB)/1, $0x02
+DATA lane1<>+15(SB)/1, $0x03
+GLOBL lane1<>(SB), RODATA|NOPTR, $16
 
-DATA wordsfffe7822<>+0(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+4(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+8(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+12(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+16(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+20(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+24(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+28(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+32(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+36(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+40(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+44(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+48(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+52(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+56(SB)/4, $0xfffe7822
-DATA wordsfffe7822<>+60(SB)/4, $0xfffe7822
-GLOBL wordsfffe7822<>(SB), RODATA|NOPTR, $64
+DATA lane2<>+0(SB)/1, $0x04
+DATA lane2<>+1(SB)/1, $0x05
+DATA lane2<>+2(SB)/1, $0x04
+DATA lane2<>+3(SB)/1, $0x05
+DATA lane2<>+4(SB)/1, $0x04
+DATA lane2<>+5(SB)/1, $0x05
+DATA lane2<>+6(SB)/1, $0x04
+DATA lane2<>+7(SB)/1, $0x05
+DATA lane2<>+8(SB)/1, $0x04
+DATA lane2<>+9(SB)/1, $0x05
+DATA lane2<>+10(SB)/1, $0x04
+DATA lane2<>+11(SB)/1, $0x05
+DATA lane2<>+12(SB)/1, $0x04
+DATA lane2<>+13(SB)/1, $0x05
+DATA lane2<>+14(SB)/1, $0x04
+DATA lane2<>+15(SB)/1, $0x05
+GLOBL lane2<>(SB), RODATA|NOPTR, $16
 
-DATA words000000b5<>+0(SB)/4, $0x000000b5
-DATA words000000b5<>+4(SB)/4, $0x000000b5
-DATA words000000b5<>+8(SB)/4, $0x000000b5
-DATA words000000b5<>+12(SB)/4, $0x000000b5
-DATA words000000b5<>+16(SB)/4, $0x000000b5
-DATA words000000b5<>+20(SB)/4, $0x000000b5
-DATA words000000b5<>+24(SB)/4, $0x000000b5
-DATA words000000b5<>+28(SB)/4, $0x000000b5
-DATA words000000b5<>+32(SB)/4, $0x000000b5
-DATA words000000b5<>+36(SB)/4, $0x000000b5
-DATA words000000b5<>+40(SB)/4, $0x000000b5
-DATA words000000b5<>+44(SB)/4, $0x000000b5
-DATA words000000b5<>+48(SB)/4, $0x000000b5
-DATA words000000b5<>+52(SB)/4, $0x000000b5
-DATA words000000b5<>+56(SB)/4, $0x000000b5
-DATA words000000b5<>+60(SB)/4, $0x000000b5
-GLOBL words000000b5<>(SB), RODATA|NOPTR, $64
+DATA lane3<>+0(SB)/1, $0x06
+DATA lane3<>+1(SB)/1, $0x07
+DATA lane3<>+2(SB)/1, $0x06
+DATA lane3<>+3(SB)/1, $0x07
+DATA lane3<>+4(SB)/1, $0x06
+DATA lane3<>+5(SB)/1, $0x07
+DATA lane3<>+6(SB)/1, $0x06
+DATA lane3<>+7(SB)/1, $0x07
+DATA lane3<>+8(SB)/1, $0x06
+DATA lane3<>+9(SB)/1, $0x07
+DATA lane3<>+10(SB)/1, $0x06
+DATA lane3<>+11(SB)/1, $0x07
+DATA lane3<>+12(SB)/1, $0x06
+DATA lane3<>+13(SB)/1, $0x07
+DATA lane3<>+14(SB)/1, $0x06
+DATA lane3<>+15(SB)/1, $0x07
+GLOBL lane3<>(SB), RODATA|NOPTR, $16
 
-DATA words00000d4e<>+0(SB)/4, $0x00000d4e
-DATA words00000d4e<>+4(SB)/4, $0x00000d4e
-DATA words00000d4e<>+8(SB)/4, $0x00000d4e
-DATA words00000d4e<>+12(SB)/4, $0x00000d4e
-DATA words00000d4e<>+16(SB)/4, $0x00000d4e
-DATA words00000d4e<>+20(SB)/4, $0x00000d4e
-DATA words00000d4e<>+24(SB)/4, $0x00000d4e
-DATA words00000d4e<>+28(SB)/4, $0x00000d4e
-DATA words00000d4e<>+32(SB)/4, $0x00000d4e
-DATA words00000d4e<>+36(SB)/4, $0x00000d4e
-DATA words00000d4e<>+40(SB)/4, $0x00000d4e
-DATA words00000d4e<>+44(SB)/4, $0x00000d4e
-DATA words00000d4e<>+48(SB)/4, $0x00000d4e
-DATA words00000d4e<>+52(SB)/4, $0x00000d4e
-DATA words00000d4e<>+56(SB)/4, $0x00000d4e
-DATA words00000d4e<>+60(SB)/4, $0x00000d4e
-GLOBL words00000d4e<>(SB), RODATA|NOPTR, $64
+DATA lane4<>+0(SB)/1, $0x08
+DATA lane4<>+1(SB)/1, $0x09
+DATA lane4<>+2(SB)/1, $0x08
+DATA lane4<>+3(SB)/1, $0x09
+DATA lane4<>+4(SB)/1, $0x08
+DATA lane4<>+5(SB)/1, $0x09
+DATA lane4<>+6(SB)/1, $0x08
+DATA lane4<>+7(SB)/1, $0x09
+DATA lane4<>+8(SB)/1, $0x08
+DATA lane4<>+9(SB)/1, $0x09
+DATA lane4<>+10(SB)/1, $0x08
+DATA lane4<>+11(SB)/1, $0x09
+DATA lane4<>+12(SB)/1, $0x08
+DATA lane4<>+13(SB)/1, $0x09
+DATA lane4<>+14(SB)/1, $0x08
+DATA lane4<>+15(SB)/1, $0x09
+GLOBL lane4<>(SB), RODATA|NOPTR, $16
 
-DATA words00001632<>+0(SB)/4, $0x00001632
-DATA words00001632<>+4(SB)/4, $0x00001632
-DATA words00001632<>+8(SB)/4, $0x00001632
-DATA words00001632<>+12(SB)/4, $0x00001632
-DATA words00001632<>+16(SB)/4, $0x00001632
-DATA words00001632<>+20(SB)/4, $0x00001632
-DATA words00001632<>+24(SB)/4, $0x00001632
-DATA words00001632<>+28(SB)/4, $0x00001632
-DATA words00001632<>+32(SB)/4, $0x00001632
-DATA words00001632<>+36(SB)/4, $0x00001632
-DATA words00001632<>+40(SB)/4, $0x00001632
-DATA words00001632<>+44(SB)/4, $0x00001632
-DATA words00001632<>+48(SB)/4, $0x00001632
-DATA words00001632<>+52(SB)/4, $0x00001632
-DATA words00001632<>+56(SB)/4, $0x00001632
-DATA words00001632<>+60(SB)/4, $0x00001632
-GLOBL words00001632<>(SB), RODATA|NOPTR, $64
+DATA lane5<>+0(SB)/1, $0x0a
+DATA lane5<>+1(SB)/1, $0x0b
+DATA lane5<>+2(SB)/1, $0x0a
+DATA lane5<>+3(SB)/1, $0x0b
+DATA lane5<>+4(SB)/1, $0x0a
+DATA lane5<>+5(SB)/1, $0x0b
+DATA lane5<>+6(SB)/1, $0x0a
+DATA lane5<>+7(SB)/1, $0x0b
+DATA lane5<>+8(SB)/1, $0x0a
+DATA lane5<>+9(SB)/1, $0x0b
+DATA lane5<>+10(SB)/1, $0x0a
+DATA lane5<>+11(SB)/1, $0x0b
+DATA lane5<>+12(SB)/1, $0x0a
+DATA lane5<>+13(SB)/1, $0x0b
+DATA lane5<>+14(SB)/1, $0x0a
+DATA lane5<>+15(SB)/1, $0x0b
+GLOBL lane5<>(SB), RODATA|NOPTR, $16
 
-DATA words0000046a<>+0(SB)/4, $0x0000046a
-DATA words0000046a<>+4(SB)/4, $0x0000046a
-DATA words0000046a<>+8(SB)/4, $0x0000046a
-DATA words0000046a<>+12(SB)/4, $0x0000046a
-DATA words0000046a<>+16(SB)/4, $0x0000046a
-DATA words0000046a<>+20(SB)/4, $0x0000046a
-DATA words0000046a<>+24(SB)/4, $0x0000046a
-DATA words0000046a<>+28(SB)/4, $0x0000046a
-DATA words0000046a<>+32(SB)/4, $0x0000046a
-DATA words0000046a<>+36(SB)/4, $0x0000046a
-DATA words0000046a<>+40(SB)/4, $0x0000046a
-DATA words0000046a<>+44(SB)/4, $0x0000046a
-DATA words0000046a<>+48(SB)/4, $0x0000046a
-DATA words0000046a<>+52(SB)/4, $0x0000046a
-DATA words0000046a<>+56(SB)/4, $0x0000046a
-DATA words0000046a<>+60(SB)/4, $0x0000046a
-GLOBL words0000046a<>(SB), RODATA|NOPTR, $64
+DATA lane6<>+0(SB)/1, $0x0c
+DATA lane6<>+1(SB)/1, $0x0d
+DATA lane6<>+2(SB)/1, $0x0c
+DATA lane6<>+3(SB)/1, $0x0d
+DATA lane6<>+4(SB)/1, $0x0c
+DATA lane6<>+5(SB)/1, $0x0d
+DATA lane6<>+6(SB)/1, $0x0c
+DATA lane6<>+7(SB)/1, $0x0d
+DATA lane6<>+8(SB)/1, $0x0c
+DATA lane6<>+9(SB)/1, $0x0d
+DATA lane6<>+10(SB)/1, $0x0c
+DATA lane6<>+11(SB)/1, $0x0d
+DATA lane6<>+12(SB)/1, $0x0c
+DATA lane6<>+13(SB)/1, $0x0d
+DATA lane6<>+14(SB)/1, $0x0c
+DATA lane6<>+15(SB)/1, $0x0d
+GLOBL lane6<>(SB), RODATA|NOPTR, $16
 
-DATA words00000fb1<>+0(SB)/4, $0x00000fb1
-DATA words00000fb1<>+4(SB)/4, $0x00000fb1
-DATA words00000fb1<>+8(SB)/4, $0x00000fb1
-DATA words00000fb1<>+12(SB)/4, $0x00000fb1
-DATA words00000fb1<>+16(SB)/4, $0x00000fb1
-DATA words00000fb1<>+20(SB)/4, $0x00000fb1
-DATA words00000fb1<>+24(SB)/4, $0x00000fb1
-DATA words00000fb1<>+28(SB)/4, $0x00000fb1
-DATA words00000fb1<>+32(SB)/4, $0x00000fb1
-DATA words00000fb1<>+36(SB)/4, $0x00000fb1
-DATA words00000fb1<>+40(SB)/4, $0x00000fb1
-DATA words00000fb1<>+44(SB)/4, $0x00000fb1
-DATA words00000fb1<>+48(SB)/4, $0x00000fb1
-DATA words00000fb1<>+52(SB)/4, $0x00000fb1
-DATA words00000fb1<>+56(SB)/4, $0x00000fb1
-DATA words00000fb1<>+60(SB)/4, $0x00000fb1
-GLOBL words00000fb1<>(SB), RODATA|NOPTR, $64
+DATA lane7<>+0(SB)/1, $0x0e
+DATA lane7<>+1(SB)/1, $0x0f
+DATA lane7<>+2(SB)/1, $0x0e
+DATA lane7<>+3(SB)/1, $0x0f
+DATA lane7<>+4(SB)/1, $0x0e
+DATA lane7<>+5(SB)/1, $0x0f
+DATA lane7<>+6(SB)/1, $0x0e
+DATA lane7<>+7(SB)/1, $0x0f
+DATA lane7<>+8(SB)/1, $0x0e
+DATA lane7<>+9(SB)/1, $0x0f
+DATA lane7<>+10(SB)/1, $0x0e
+DATA lane7<>+11(SB)/1, $0x0f
+DATA lane7<>+12(SB)/1, $0x0e
+DATA lane7<>+13(SB)/1, $0x0f
+DATA lane7<>+14(SB)/1, $0x0e
+DATA lane7<>+15(SB)/1, $0x0f
+GLOBL lane7<>(SB), RODATA|NOPTR, $16
 
-DATA words000012d0<>+0(SB)/4, $0x000012d0
-DATA words000012d0<>+4(SB)/4, $0x000012d0
-DATA words000012d0<>+8(SB)/4, $0x000012d0
-DATA words000012d0<>+12(SB)/4, $0x000012d0
-DATA words000012d0<>+16(SB)/4, $0x000012d0
-DATA words000012d0<>+20(SB)/4, $0x000012d0
-DATA words000012d0<>+24(SB)/4, $0x000012d0
-DATA words000012d0<>+28(SB)/4, $0x000012d0
-DATA words000012d0<>+32(SB)/4, $0x000012d0
-DATA words000012d0<>+36(SB)/4, $0x000012d0
-DATA words000012d0<>+40(SB)/4, $0x000012d0
-DATA words000012d0<>+44(SB)/4, $0x000012d0
-DATA words000012d0<>+48(SB)/4, $0x000012d0
-DATA words000012d0<>+52(SB)/4, $0x000012d0
-DATA words000012d0<>+56(SB)/4, $0x000012d0
-DATA words000012d0<>+60(SB)/4, $0x000012d0
-GLOBL words000012d0<>(SB), RODATA|NOPTR, $64
+DATA wordsd6301151<>+0(SB)/4, $0xd6301151
+DATA wordsd6301151<>+4(SB)/4, $0xd6301151
+DATA wordsd6301151<>+8(SB)/4, $0xd6301151
+DATA wordsd6301151<>+12(SB)/4, $0xd6301151
+DATA wordsd6301151<>+16(SB)/4, $0xd6301151
+DATA wordsd6301151<>+20(SB)/4, $0xd6301151
+DATA wordsd6301151<>+24(SB)/4, $0xd6301151
+DATA wordsd6301151<>+28(SB)/4, $0xd6301151
+DATA wordsd6301151<>+32(SB)/4, $0xd6301151
+DATA wordsd6301151<>+36(SB)/4, $0xd6301151
+DATA wordsd6301151<>+40(SB)/4, $0xd6301151
+DATA wordsd6301151<>+44(SB)/4, $0xd6301151
+DATA wordsd6301151<>+48(SB)/4, $0xd6301151
+DATA wordsd6301151<>+52(SB)/4, $0xd6301151
+DATA wordsd6301151<>+56(SB)/4, $0xd6301151
+DATA wordsd6301151<>+60(SB)/4, $0xd6301151
+GLOBL wordsd6301151<>(SB), RODATA|NOPTR, $64
 
-DATA words00000c92<>+0(SB)/4, $0x00000c92
-DATA words00000c92<>+4(SB)/4, $0x00000c92
-DATA words00000c92<>+8(SB)/4, $0x00000c92
-DATA words00000c92<>+12(SB)/4, $0x00000c92
-DATA words00000c92<>+16(SB)/4, $0x00000c92
-DATA words00000c92<>+20(SB)/4, $0x00000c92
-DATA words00000c92<>+24(SB)/4, $0x00000c92
-DATA words00000c92<>+28(SB)/4, $0x00000c92
-DATA words00000c92<>+32(SB)/4, $0x00000c92
-DATA words00000c92<>+36(SB)/4, $0x00000c92
-DATA words00000c92<>+40(SB)/4, $0x00000c92
-DATA words00000c92<>+44(SB)/4, $0x00000c92
-DATA words00000c92<>+48(SB)/4, $0x00000c92
-DATA words00000c92<>+52(SB)/4, $0x00000c92
-DATA words00000c92<>+56(SB)/4, $0x00000c92
-DATA words00000c92<>+60(SB)/4, $0x00000c92
-GLOBL words00000c92<>(SB), RODATA|NOPTR, $64
+DATA words115129cf<>+0(SB)/4, $0x115129cf
+DATA words115129cf<>+4(SB)/4, $0x115129cf
+DATA words115129cf<>+8(SB)/4, $0x115129cf
+DATA words115129cf<>+12(SB)/4, $0x115129cf
+DATA words115129cf<>+16(SB)/4, $0x115129cf
+DATA words115129cf<>+20(SB)/4, $0x115129cf
+DATA words115129cf<>+24(SB)/4, $0x115129cf
+DATA words115129cf<>+28(SB)/4, $0x115129cf
+DATA words115129cf<>+32(SB)/4, $0x115129cf
+DATA words115129cf<>+36(SB)/4, $0x115129cf
+DATA words115129cf<>+40(SB)/4, $0x115129cf
+DATA words115129cf<>+44(SB)/4, $0x115129cf
+DATA words115129cf<>+48(SB)/4, $0x115129cf
+DATA words115129cf<>+52(SB)/4, $0x115129cf
+DATA words115129cf<>+56(SB)/4, $0x115129cf
+DATA words115129cf<>+60(SB)/4, $0x115129cf
+GLOBL words115129cf<>(SB), RODATA|NOPTR, $64
 
-DATA words00080000<>+0(SB)/4, $0x00080000
-DATA words00080000<>+4(SB)/4, $0x00080000
-DATA words00080000<>+8(SB)/4, $0x00080000
-DATA words00080000<>+12(SB)/4, $0x00080000
-DATA words00080000<>+16(SB)/4, $0x00080000
-DATA words00080000<>+20(SB)/4, $0x00080000
-DATA words00080000<>+24(SB)/4, $0x00080000
-DATA words00080000<>+28(SB)/4, $0x00080000
-DATA words00080000<>+32(SB)/4, $0x00080000
-DATA words00080000<>+36(SB)/4, $0x00080000
-DATA words00080000<>+40(SB)/4, $0x00080000
-DATA words00080000<>+44(SB)/4, $0x00080000
-DATA words00080000<>+48(SB)/4, $0x00080000
-DATA words00080000<>+52(SB)/4, $0x00080000
-DATA words00080000<>+56(SB)/4, $0x00080000
-DATA words00080000<>+60(SB)/4, $0x00080000
-GLOBL words00080000<>(SB), RODATA|NOPTR, $64
+DATA words25a1e6dc<>+0(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+4(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+8(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+12(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+16(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+20(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+24(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+28(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+32(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+36(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+40(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+44(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+48(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+52(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+56(SB)/4, $0x25a1e6dc
+DATA words25a1e6dc<>+60(SB)/4, $0x25a1e6dc
+GLOBL words25a1e6dc<>(SB), RODATA|NOPTR, $64
 
-DATA words00000454<>+0(SB)/4, $0x00000454
-DATA words00000454<>+4(SB)/4, $0x00000454
-DATA words00000454<>+8(SB)/4, $0x00000454
-DATA words00000454<>+12(SB)/4, $0x00000454
-DATA words00000454<>+16(SB)/4, $0x00000454
-DATA words00000454<>+20(SB)/4, $0x00000454
-DATA words00000454<>+24(SB)/4, $0x00000454
-DATA words00000454<>+28(SB)/4, $0x00000454
-DATA words00000454<>+32(SB)/4, $0x00000454
-DATA words00000454<>+36(SB)/4, $0x00000454
-DATA words00000454<>+40(SB)/4, $0x00000454
-DATA words00000454<>+44(SB)/4, $0x00000454
-DATA words00000454<>+48(SB)/4, $0x00000454
-DATA words00000454<>+52(SB)/4, $0x00000454
-DATA words00000454<>+56(SB)/4, $0x00000454
-DATA words00000454<>+60(SB)/4, $0x00000454
-GLOBL words00000454<>(SB), RODATA|NOPTR, $64
+DATA words192525a1<>+0(SB)/4, $0x192525a1
+DATA words192525a1<>+4(SB)/4, $0x192525a1
+DATA words192525a1<>+8(SB)/4, $0x192525a1
+DATA words192525a1<>+12(SB)/4, $0x192525a1
+DATA words192525a1<>+16(SB)/4, $0x192525a1
+DATA words192525a1<>+20(SB)/4, $0x192525a1
+DATA words192525a1<>+24(SB)/4, $0x192525a1
+DATA words192525a1<>+28(SB)/4, $0x192525a1
+DATA words192525a1<>+32(SB)/4, $0x192525a1
+DATA words192525a1<>+36(SB)/4, $0x192525a1
+DATA words192525a1<>+40(SB)/4, $0x192525a1
+DATA words192525a1<>+44(SB)/4, $0x192525a1
+DATA words192525a1<>+48(SB)/4, $0x192525a1
+DATA words192525a1<>+52(SB)/4, $0x192525a1
+DATA words192525a1<>+56(SB)/4, $0x192525a1
+DATA words192525a1<>+60(SB)/4, $0x192525a1
+GLOBL words192525a1<>(SB), RODATA|NOPTR, $64
 
-DATA words00000ec8<>+0(SB)/4, $0x00000ec8
-DATA words00000ec8<>+4(SB)/4, $0x00000ec8
-DATA words00000ec8<>+8(SB)/4, $0x00000ec8
-DATA words00000ec8<>+12(SB)/4, $0x00000ec8
-DATA words00000ec8<>+16(SB)/4, $0x00000ec8
-DATA words00000ec8<>+20(SB)/4, $0x00000ec8
-DATA words00000ec8<>+24(SB)/4, $0x00000ec8
-DATA words00000ec8<>+28(SB)/4, $0x00000ec8
-DATA words00000ec8<>+32(SB)/4, $0x00000ec8
-DATA words00000ec8<>+36(SB)/4, $0x00000ec8
-DATA words00000ec8<>+40(SB)/4, $0x00000ec8
-DATA words00000ec8<>+44(SB)/4, $0x00000ec8
-DATA words00000ec8<>+48(SB)/4, $0x00000ec8
-DATA words00000ec8<>+52(SB)/4, $0x00000ec8
-DATA words00000ec8<>+56(SB)/4, $0x00000ec8
-DATA words00000ec8<>+60(SB)/4, $0x00000ec8
-GLOBL words00000ec8<>(SB), RODATA|NOPTR, $64
+DATA words133ee333<>+0(SB)/4, $0x133ee333
+DATA words133ee333<>+4(SB)/4, $0x133ee333
+DATA words133ee333<>+8(SB)/4, $0x133ee333
+DATA words133ee333<>+12(SB)/4, $0x133ee333
+DATA words133ee333<>+16(SB)/4, $0x133ee333
+DATA words133ee333<>+20(SB)/4, $0x133ee333
+DATA words133ee333<>+24(SB)/4, $0x133ee333
+DATA words133ee333<>+28(SB)/4, $0x133ee333
+DATA words133ee333<>+32(SB)/4, $0x133ee333
+DATA words133ee333<>+36(SB)/4, $0x133ee333
+DATA words133ee333<>+40(SB)/4, $0x133ee333
+DATA words133ee333<>+44(SB)/4, $0x133ee333
+DATA words133ee333<>+48(SB)/4, $0x133ee333
+DATA words133ee333<>+52(SB)/4, $0x133ee333
+DATA words133ee333<>+56(SB)/4, $0x133ee333
+DATA words133ee333<>+60(SB)/4, $0x133ee333
+GLOBL words133ee333<>(SB), RODATA|NOPTR, $64
 
-DATA wordsfffff9e0<>+0(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+4(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+8(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+12(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+16(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+20(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+24(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+28(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+32(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+36(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+40(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+44(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+48(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+52(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+56(SB)/4, $0xfffff9e0
-DATA wordsfffff9e0<>+60(SB)/4, $0xfffff9e0
-GLOBL wordsfffff9e0<>(SB), RODATA|NOPTR, $64
+DATA words1051adfd<>+0(SB)/4, $0x1051adfd
+DATA words1051adfd<>+4(SB)/4, $0x1051adfd
+DATA words1051adfd<>+8(SB)/4, $0x1051adfd
+DATA words1051adfd<>+12(SB)/4, $0x1051adfd
+DATA words1051adfd<>+16(SB)/4, $0x1051adfd
+DATA words1051adfd<>+20(SB)/4, $0x1051adfd
+DATA words1051adfd<>+24(SB)/4, $0x1051adfd
+DATA words1051adfd<>+28(SB)/4, $0x1051adfd
+DATA words1051adfd<>+32(SB)/4, $0x1051adfd
+DATA words1051adfd<>+36(SB)/4, $0x1051adfd
+DATA words1051adfd<>+40(SB)/4, $0x1051adfd
+DATA words1051adfd<>+44(SB)/4, $0x1051adfd
+DATA words1051adfd<>+48(SB)/4, $0x1051adfd
+DATA words1051adfd<>+52(SB)/4, $0x1051adfd
+DATA words1051adfd<>+56(SB)/4, $0x1051adfd
+DATA words1051adfd<>+60(SB)/4, $0x1051adfd
+GLOBL words1051adfd<>(SB), RODATA|NOPTR, $64
 
-DATA words00002d41<>+0(SB)/4, $0x00002d41
-DATA words00002d41<>+4(SB)/4, $0x00002d41
-DATA words00002d41<>+8(SB)/4, $0x00002d41
-DATA words00002d41<>+12(SB)/4, $0x00002d41
-DATA words00002d41<>+16(SB)/4, $0x00002d41
-DATA words00002d41<>+20(SB)/4, $0x00002d41
-DATA words00002d41<>+24(SB)/4, $0x00002d41
-DATA words00002d41<>+28(SB)/4, $0x00002d41
-DATA words00002d41<>+32(SB)/4, $0x00002d41
-DATA words00002d41<>+36(SB)/4, $0x00002d41
-DATA words00002d41<>+40(SB)/4, $0x00002d41
-DATA words00002d41<>+44(SB)/4, $0x00002d41
-DATA words00002d41<>+48(SB)/4, $0x00002d41
-DATA words00002d41<>+52(SB)/4, $0x00002d41
-DATA words00002d41<>+56(SB)/4, $0x00002d41
-DATA words00002d41<>+60(SB)/4, $0x00002d41
-GLOBL words00002d41<>(SB), RODATA|NOPTR, $64
+DATA wordsadfdefb0<>+0(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+4(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+8(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+12(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+16(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+20(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+24(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+28(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+32(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+36(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+40(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+44(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+48(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+52(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+56(SB)/4, $0xadfdefb0
+DATA wordsadfdefb0<>+60(SB)/4, $0xadfdefb0
+GLOBL wordsadfdefb0<>(SB), RODATA|NOPTR, $64
 
-DATA rowsOfPack<>+0(SB)/4, $0x00000000
-DATA rowsOfPack<>+4(SB)/4, $0x00000004
-DATA rowsOfPack<>+8(SB)/4, $0x00000001
-DATA rowsOfPack<>+12(SB)/4, $0x00000005
-DATA rowsOfPack<>+16(SB)/4, $0x00000002
-DATA rowsOfPack<>+20(SB)/4, $0x00000006
-DATA rowsOfPack<>+24(SB)/4, $0x00000003
-DATA rowsOfPack<>+28(SB)/4, $0x00000007
-GLOBL rowsOfPack<>(SB), RODATA|NOPTR, $32
+DATA wordse333ecc1<>+0(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+4(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+8(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+12(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+16(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+20(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+24(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+28(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+32(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+36(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+40(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+44(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+48(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+52(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+56(SB)/4, $0xe333ecc1
+DATA wordse333ecc1<>+60(SB)/4, $0xe333ecc1
+GLOBL wordse333ecc1<>(SB), RODATA|NOPTR, $64
 
-DATA words00800080<>+0(SB)/4, $0x00800080
-DATA words00800080<>+4(SB)/4, $0x00800080
-DATA words00800080<>+8(SB)/4, $0x00800080
-DATA words00800080<>+12(SB)/4, $0x00800080
-DATA words00800080<>+16(SB)/4, $0x00800080
-DATA words00800080<>+20(SB)/4, $0x00800080
-DATA words00800080<>+24(SB)/4, $0x00800080
-DATA words00800080<>+28(SB)/4, $0x00800080
-DATA words00800080<>+32(SB)/4, $0x00800080
-DATA words00800080<>+36(SB)/4, $0x00800080
-DATA words00800080<>+40(SB)/4, $0x00800080
-DATA words00800080<>+44(SB)/4, $0x00800080
-DATA words00800080<>+48(SB)/4, $0x00800080
-DATA words00800080<>+52(SB)/4, $0x00800080
-DATA words00800080<>+56(SB)/4, $0x00800080
-DATA words00800080<>+60(SB)/4, $0x00800080
-GLOBL words00800080<>(SB), RODATA|NOPTR, $64
+DATA words00000400<>+0(SB)/4, $0x00000400
+DATA words00000400<>+4(SB)/4, $0x00000400
+DATA words00000400<>+8(SB)/4, $0x00000400
+DATA words00000400<>+12(SB)/4, $0x00000400
+DATA words00000400<>+16(SB)/4, $0x00000400
+DATA words00000400<>+20(SB)/4, $0x00000400
+DATA words00000400<>+24(SB)/4, $0x00000400
+DATA words00000400<>+28(SB)/4, $0x00000400
+DATA words00000400<>+32(SB)/4, $0x00000400
+DATA words00000400<>+36(SB)/4, $0x00000400
+DATA words00000400<>+40(SB)/4, $0x00000400
+DATA words00000400<>+44(SB)/4, $0x00000400
+DATA words00000400<>+48(SB)/4, $0x00000400
+DATA words00000400<>+52(SB)/4, $0x00000400
+DATA words00000400<>+56(SB)/4, $0x00000400
+DATA words00000400<>+60(SB)/4, $0x00000400
+GLOBL words00000400<>(SB), RODATA|NOPTR, $64
+
+DATA words00020000<>+0(SB)/4, $0x00020000
+DATA words00020000<>+4(SB)/4, $0x00020000
+DATA words00020000<>+8(SB)/4, $0x00020000
+DATA words00020000<>+12(SB)/4, $0x00020000
+DATA words00020000<>+16(SB)/4, $0x00020000
+DATA words00020000<>+20(SB)/4, $0x00020000
+DATA words00020000<>+24(SB)/4, $0x00020000
+DATA words00020000<>+28(SB)/4, $0x00020000
+DATA words00020000<>+32(SB)/4, $0x00020000
+DATA words00020000<>+36(SB)/4, $0x00020000
+DATA words00020000<>+40(SB)/4, $0x00020000
+DATA words00020000<>+44(SB)/4, $0x00020000
+DATA words00020000<>+48(SB)/4, $0x00020000
+DATA words00020000<>+52(SB)/4, $0x00020000
+DATA words00020000<>+56(SB)/4, $0x00020000
+DATA words00020000<>+60(SB)/4, $0x00020000
+GLOBL words00020000<>(SB), RODATA|NOPTR, $64
+
+DATA words80808080<>+0(SB)/4, $0x80808080
+DATA words80808080<>+4(SB)/4, $0x80808080
+DATA words80808080<>+8(SB)/4, $0x80808080
+DATA words80808080<>+12(SB)/4, $0x80808080
+DATA words80808080<>+16(SB)/4, $0x80808080
+DATA words80808080<>+20(SB)/4, $0x80808080
+DATA words80808080<>+24(SB)/4, $0x80808080
+DATA words80808080<>+28(SB)/4, $0x80808080
+DATA words80808080<>+32(SB)/4, $0x80808080
+DATA words80808080<>+36(SB)/4, $0x80808080
+DATA words80808080<>+40(SB)/4, $0x80808080
+DATA words80808080<>+44(SB)/4, $0x80808080
+DATA words80808080<>+48(SB)/4, $0x80808080
+DATA words80808080<>+52(SB)/4, $0x80808080
+DATA words80808080<>+56(SB)/4, $0x80808080
+DATA words80808080<>+60(SB)/4, $0x80808080
+GLOBL words80808080<>(SB), RODATA|NOPTR, $64

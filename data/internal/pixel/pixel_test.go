@@ -254,6 +254,19 @@ func TestYCbCrAllColours(t *testing.T) {
 	})
 }
 
+// TestColours: literal colours (ITU-T T.871, 7), rounded.
+func TestColours(t *testing.T) {
+	for _, c := range []struct{ y, cb, cr, r, g, b uint8 }{
+		{100, 128, 128, 100, 100, 100}, {76, 85, 255, 254, 0, 0}, {150, 44, 21, 0, 255, 1}, {29, 255, 107, 0, 0, 254}, {10, 0, 0, 0, 145, 0}, {100, 129, 129, 101, 99, 102},
+	} {
+		var got [3]uint8
+		YCbCr(got[:], []uint8{c.y}, []uint8{c.cb}, []uint8{c.cr})
+		if got != [3]uint8{c.r, c.g, c.b} {
+			t.Errorf("%v: got %v", c, got)
+		}
+	}
+}
+
 func TestColourRowsAgreeWithPlain(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 10))
@@ -275,6 +288,12 @@ func TestColourRowsAgreeWithPlain(t *testing.T) {
 			stretchPlain(plain, sums)
 			if !slices.Equal(row, plain) || !intact() {
 				t.Fatalf("stretch %d: differs, or wrote outside", n)
+			}
+			row, intact = guarded(2 * n)
+			StretchRow(row, near)
+			stretchRowPlain(plain, near)
+			if !slices.Equal(row, plain) || !intact() {
+				t.Fatalf("stretch row %d: differs, or wrote outside", n)
 			}
 		}
 	})
@@ -321,6 +340,7 @@ func TestShortSlicesPanic(t *testing.T) {
 		"ycbcr out": func() { YCbCr(b[:299], b[:100], b, b) },
 		"weigh":     func() { Weigh(make([]uint16, 100), b[:100], b[:99:99]) },
 		"stretch":   func() { Stretch(b[:99], make([]uint16, 52)) },
+		"row":       func() { StretchRow(b[:199:199], b[:100]) },
 		"box3":      func() { Box3(b, b, b, b[:299:299], 1, 1) },
 		"box5":      func() { Box5(b, b, b, b, b[:299:299], b, 1, 1) },
 		"sharpen":   func() { Sharpen(b, b, b, b[:299:299], 1) },

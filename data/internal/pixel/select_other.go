@@ -51,4 +51,4 @@ func lumaSumAVX512(sums *uint32, src *uint8, n int) { panic(noVectors) }
 
 func shadeAVX512(pix *uint8, n int, base, factor float32) { panic(noVectors) }
 
-func inverseDCTAVX2(dst *uint8, stride int, c, steps *int32) { panic(noVectors) }
+func inverseDCTAVX2(dst *uint8, stride int, c, steps *int16) { panic(noVectors) }

@@ -109,7 +109,7 @@ func (s *isa) divide(a reg.VecVirtual, b, y Op) reg.VecVirtual {
 	return q
 }
 
-// yCbCr writes the conversion of a row to RGB, in the fixed point of image/color.
+// yCbCr writes the conversion of a row to RGB, in the fixed point of libjpeg.
 func (s *isa) yCbCr() {
 	s.begin("yCbCr", "func(dst, y, cb, cr *uint8, n int)", "converts n pixels to RGB, n >= 16.")
 	dst, py, pb, pr, n := arg("dst"), arg("y"), arg("cb"), arg("cr"), arg("n")
@@ -128,7 +128,9 @@ func (s *isa) yCbCr() {
 		LEAQ(Mem{Base: i, Index: i, Scale: 2}, at)
 		var parts [3][]reg.VecVirtual
 		for g := range s.groups() {
-			y := times(load(py, i, g), 0x10101)
+			y := load(py, i, g)
+			VPSLLD(Imm(16), y, y)
+			VPADDD(words(1<<15), y, y)
 			b, r := load(pb, i, g), load(pr, i, g)
 			VPSUBD(words(128), b, b)
 			VPSUBD(words(128), r, r)
