@@ -20,8 +20,10 @@ type Op struct {
 	Layout func(in []tensor.Shape) (Layout, error)
 	// Constant lists operands to which no gradient flows.
 	Constant []int
-	// Grad has the gradients of operands that the expression does not say: those of one that several elements of the
-	// result read are sums.
+	// Sum has, for operands of which an element is read by several of the result, what sums their gradients, an array of the
+	// result's shape, over those.
+	Sum map[int]func(*gorgonia.Node) *gorgonia.Node
+	// Grad has gradients instead of those of the expression.
 	Grad map[int]Gradient
 	// On and GradOn are steps for other devices instead of those of the expression, of the op and of its gradient.
 	On, GradOn map[string]exec.DeviceStep
@@ -124,18 +126,21 @@ func (o Op) build(in gorgonia.Nodes) *op.Op {
 
 // gradient returns that of operand i: an op of those operands that it reads, of the result and of dy.
 func (o Op) gradient(i int, l Layout, in gorgonia.Nodes, out, dy *gorgonia.Node) *gorgonia.Node {
+	shape, sum := in[i].Shape(), func(n *gorgonia.Node) *gorgonia.Node { return n }
 	if l.Views[i].Strides != nil {
-		panic(&op.BuildError{Op: o.Kind, Err: fmt.Errorf("the gradient of operand %d is a sum: name it in Grad", i)})
+		if shape, sum = l.Shape, o.Sum[i]; sum == nil {
+			panic(&op.BuildError{Op: o.Kind, Err: fmt.Errorf("operand %d has no Sum, which its gradient is", i)})
+		}
 	}
 	v := o.Value.gradient(leaf(i), &Value{leaf: result}, &Value{leaf: resultsDx})
 	if v == nil {
 		v = Number(0).Times(&Value{leaf: resultsDx})
 	}
 	if v.of == nil && v.leaf == resultsDx {
-		return dy
+		return sum(dy)
 	}
 	d := Op{Kind: o.Kind + " dx", Args: o.Args, On: o.GradOn}
-	back := Layout{Shape: in[i].Shape().Clone(), Axes: l.Axes}
+	back := Layout{Shape: shape.Clone(), Axes: l.Axes}
 	var operands gorgonia.Nodes
 	places := map[leaf]*Value{}
 	place := func(x leaf, n *gorgonia.Node, view View) {
@@ -153,7 +158,7 @@ func (o Op) gradient(i int, l Layout, in gorgonia.Nodes, out, dy *gorgonia.Node)
 		d.Constant = append(d.Constant, j)
 	}
 	d.Value, d.Layout = v.replace(places), func([]tensor.Shape) (Layout, error) { return back, nil }
-	return Apply(d, operands...)
+	return sum(Apply(d, operands...))
 }
 
 // replace returns v with other values for some leaves.
