@@ -24,7 +24,7 @@ func TestBuildErrors(t *testing.T) {
 		want  string
 		build func()
 	}{
-		{"want two arrays of one shape", func() { arith.Add(m, other) }},
+		{"want arrays of one shape", func() { arith.Add(m, other) }},
 		{"operand 1 is nil", func() { arith.Add(m, nil) }},
 		{"want x (R, D)", func() { nn.LayerNorm(v, v, v, 1) }},
 		{"gamma must have shape (4)", func() { nn.LayerNorm(m, w, v, 1) }},

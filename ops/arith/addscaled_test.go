@@ -35,7 +35,7 @@ func TestAddScaled(t *testing.T) {
 func TestAddScaledShapes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for want, in := range map[string][]optest.Input{
-		"want two arrays of one shape": {optest.F32s(r, "x", 2, 3), optest.F32s(r, "y", 3, 2), optest.F32s(r, "s")},
+		"want arrays of one shape": {optest.F32s(r, "x", 2, 3), optest.F32s(r, "y", 3, 2), optest.F32s(r, "s")},
 		"want a scalar":                {optest.F32s(r, "x", 2, 3), optest.F32s(r, "y", 2, 3), optest.F32s(r, "s", 2)},
 	} {
 		optest.BuildError(t, "add scaled", want, func() { _, ns := optest.Nodes(in); AddScaled(ns[0], ns[1], ns[2]) })

@@ -6,14 +6,8 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// activationSource has the activations, by the numbers of vector.Activation and those that follow.
+// activationSource has the activations, by the numbers of vector.Activation.
 var activationSource = cuda.NewSource(files, "activation", "activation.cu")
-
-// Activations that no product is followed by.
-const (
-	ReLU = vector.BySiLU + 1 + iota
-	Tanh
-)
 
 // activationThreads is how many threads a block has, each for 16 values.
 const activationThreads = 256
@@ -48,7 +42,7 @@ func Activation(of vector.Activation) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activate(c, of, &c.Out, &c.In[0]) })
 }
 
-// ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
+// ActivationGrad is the step of its gradient for x and dy.
 func ActivationGrad(of vector.Activation) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]) })
 }
