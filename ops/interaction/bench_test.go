@@ -63,6 +63,47 @@ func BenchmarkCross(b *testing.B) {
 	}
 }
 
+// BenchmarkNegative runs the score of negative-aware attention of the same sizes in the same way.
+func BenchmarkNegative(b *testing.B) {
+	for _, size := range [][2]int{{128, 128}, {400, 500}} {
+		b.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(b *testing.B) {
+			p := negativeProblem{crossProblem: benchCross(size[0], size[1], Cross{Scale: 20}), bounds: []float32{.02}}
+			c := optest.Case{Inputs: p.inputs(), Build: p.build}
+			if size[0] == size[1] {
+				c.WRT = p.rowsOf(p.inputs())
+			} else {
+				p.smooth = 5
+			}
+			onOneThread(b, c)
+		})
+	}
+}
+
+// BenchmarkRecurrent runs the score of recurrent attention in three steps in the same way.
+func BenchmarkRecurrent(b *testing.B) {
+	for _, size := range [][3]int{{32, 32, 1024}, {64, 64, 256}, {100, 200, 256}} {
+		b.Run(fmt.Sprintf("%dx%dx%d", size[0], size[1], size[2]), func(b *testing.B) {
+			r, cross := rand.New(rand.NewPCG(74, 9)), benchCross(size[0], size[1], Cross{})
+			p := randomRecurrent(r, 64, size[0], size[1], cross.images.len, cross.texts.len, size[2])
+			p.how = Recurrent{Scale: 9, Pool: 6, Steps: 3, Unit: true}
+			p.texts.lengths = cross.texts.lengths
+			for i := range p.weight {
+				p.weight[i] /= float32(math.Sqrt(float64(2 * size[2])))
+			}
+			for _, rows := range [][]float32{p.images.rows, p.texts.rows} {
+				for i := 0; i < len(rows); i += size[2] {
+					optest.Normalise(rows[i:][:size[2]])
+				}
+			}
+			c := optest.Case{Inputs: p.inputs(), Build: p.build}
+			if size[0] == size[1] {
+				c.WRT = floats(p.inputs())
+			}
+			onOneThread(b, c)
+		})
+	}
+}
+
 // BenchmarkVectors runs the score of a batch of pairs by vectors of similarity, forward and backward, in the same way.
 func BenchmarkVectors(b *testing.B) {
 	for name, steps := range map[string]int{"sgr": 3, "saf": 0} {

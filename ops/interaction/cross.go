@@ -90,7 +90,11 @@ func build(kind string, errs ...error) {
 //
 //	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps))
 func attention(s pairs.Matrix, scale float32, focal bool) pairs.Matrix {
-	return s.LeakyReLU(crossSlope).Normalise(scale, crossEps).Softmax(1, focal)
+	b := s.LeakyReLU(crossSlope).Normalise(scale, crossEps)
+	if focal {
+		return b.FocalSoftmax(1)
+	}
+	return b.Softmax(pairs.Contexts, 1)
 }
 
 // cosine returns q.c_q / max(|q| |c_q|, eps) of queries with their contexts under weights p_qk, where the products are
@@ -105,5 +109,5 @@ func pool(r pairs.Matrix, l float32) pairs.Matrix {
 	if l == 0 {
 		return r.Mean(pairs.Queries)
 	}
-	return r.LogSumExp(l)
+	return r.LogSumExp(pairs.Queries, l)
 }

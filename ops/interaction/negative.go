@@ -2,13 +2,10 @@ package interaction
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // Negative says how words that have no counterpart in an image count against it.
@@ -45,62 +42,28 @@ type Negative struct {
 // Gradients go to the rows, not through the choice of the mismatched words and of the regions, nor
 // to t. Pairs are worked on as CrossAttention does.
 func NegativeAttention(images, texts Tokens, how Negative) (scores, moments *gorgonia.Node) {
+	const kind = "negative attention scores"
 	if how.Boundary == nil {
-		panic(&op.BuildError{Op: "negative attention scores", Err: errors.New("want a boundary")})
+		build(kind, errors.New("want a boundary"))
 	}
-	x := &negative{cross: cross{scale: how.Scale, query: 1}, value: how.At, smooth: how.Smooth}
-	in := x.take(images, texts, how.Attention, how.Similarity, 0)
-	x.boundary = len(in)
-	in = append(in, how.Boundary)
-	scores = op.Apply(x.forward(), in...)
-	shape := scores.Shape()
-	return scores, op.Take(scores, 0, tensor.Shape{shape[0], shape[1], 3})
-}
-
-// negative describes the ops. The operands are those of cross attention, then the boundary.
-type negative struct {
-	cross
-	boundary int // the operand
-	value    int
-	smooth   float32
-}
-
-// onCUDA is the op as its steps for the CUDA device know it.
-func (x *negative) onCUDA() *oncuda.Negative {
-	return &oncuda.Negative{Cross: *x.cross.onCUDA(), Boundary: x.boundary, Value: x.value, Smooth: x.smooth}
-}
-
-func (x *negative) args() string { return fmt.Sprintf("%+v", *x) }
-
-func (x *negative) shape(in []tensor.Shape) (tensor.Shape, error) {
-	out, err := x.cross.shape(in)
-	if err != nil {
-		return nil, err
-	}
-	b := in[x.boundary]
-	return out, op.All(
-		op.Need(len(b) == 1 && x.value >= 0 && x.value < b[0], "want value %d of the boundary (got shape %v)", x.value,
-			b),
-		op.Need(x.smooth >= 0, "the scale of the smoothing must be >= 0 (got %g)", x.smooth))
-}
-
-func (x *negative) op() scored {
-	return scored{
-		kind: "negative attention scores", gradients: "negative attention scores drows", args: x.args(),
-		operands: x.boundary + 1, floats: first(x.rows), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
-	}
-}
-
-// forward has the moments of the words as its auxiliary result.
-func (x *negative) forward() *op.Op {
-	o := x.op().forward()
-	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
-		return []exec.AuxSpec{{Shape: tensor.Shape{in[0][0] / x.sides[0].len, in[1][0] / x.sides[1].len, 3}}}
-	}
-	return o
-}
-
-func (x *negative) scratch(in []tensor.Shape, threads int, backward bool) int {
-	return x.floats(in[0][1], threads, backward)
+	bounds := how.Boundary.Shape()
+	build(kind, op.Need(len(bounds) == 1 && how.At >= 0 && how.At < bounds[0],
+		"want value %d of the boundary (got shape %v)", how.At, bounds),
+		op.Need(how.Smooth >= 0, "the scale of the smoothing must be >= 0 (got %g)", how.Smooth),
+		op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale))
+	p, at := attended(kind, images, texts, false, how.Attention, how.Similarity)
+	p.Shared = gorgonia.Nodes{how.Boundary}
+	return p.ScoresWith(func(b *pairs.Block) []pairs.Matrix {
+		a, s, t := at(b, attentionSite), at(b, similaritySite), b.Value(0, how.At)
+		top := s.Max(pairs.Contexts)
+		above := top.Plus(1, t, -1)
+		mismatch := above
+		if how.Smooth > 0 {
+			mismatch = above.Blend(b.Rows(pairs.Queries, 0), how.Smooth)
+		}
+		f := cosine(b, a.SoftmaxAbove(how.Scale, t), s)
+		r := attention(a, how.Scale, false).Dot(s, pairs.Contexts)
+		score := above.Below(mismatch).Plus(1, f, 1).Plus(1, r, 1).Mean(pairs.Queries)
+		return []pairs.Matrix{score, b.Count(pairs.Queries), top.Sum(pairs.Queries), top.Dot(top, pairs.Queries)}
+	})
 }

@@ -1,13 +1,9 @@
 package interaction
 
 import (
-	"fmt"
-
-	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // WordPatch says how words and patches look at each other.
@@ -39,82 +35,28 @@ type WordPatch struct {
 // again, so that memory does not grow with the number of pairs. Products over channels are in the
 // precision of the engine.
 func WordPatchScores(images, texts Tokens, how WordPatch) *gorgonia.Node {
-	x := &wordPatch{WordPatch: how, cross: cross{scale: how.Scale, query: textSide}}
-	in := x.take(images, texts, nil, nil, 0)
-	for k, q := range []Tokens{images, texts} {
-		x.most[k] = max(wordPatchRows, q.Len)
-		x.sequences[k] = x.most[k]
-	}
-	return op.Apply(x.op().forward(), in...)
-}
-
-// The sides of a pair.
-const (
-	imageSide = iota
-	textSide
-)
-
-// wordPatch describes the ops. The operands are those of cross attention, with texts as the queries.
-type wordPatch struct {
-	cross
-	WordPatch
-}
-
-// onCUDA is the op as its steps for the CUDA device know it.
-func (x *wordPatch) onCUDA() *oncuda.WordPatch {
-	return &oncuda.WordPatch{Cross: *x.cross.onCUDA(), Context: x.Context, Temperature: x.Temperature, Sum: x.Sum}
-}
-
-func (x *wordPatch) args() string { return fmt.Sprintf("%+v", *x) }
-
-func (x *wordPatch) shape(in []tensor.Shape) (tensor.Shape, error) {
-	out, err := x.cross.shape(in)
-	if err != nil {
-		return nil, err
-	}
-	return out, op.All(
-		op.Need(x.Context > 0, "the temperature of the summaries must be > 0 (got %g)", x.Context),
-		op.Need(x.Temperature > 0, "the temperature of the cosines must be > 0 (got %g)", x.Temperature))
-}
-
-func (x *wordPatch) op() scored {
-	return scored{
-		kind: "word patch scores", gradients: "word patch scores drows", args: x.args(), operands: x.operands,
-		floats: first(x.rows),
-		shape:  x.shape, scratch: x.scratch, step: x.step, onCUDA: x.onCUDA().Step,
-		flops:  func(in []tensor.Shape) int64 { return x.flops(in) + x.mixes(in) },
-		slopes: func(in []tensor.Shape) int64 { return 3*x.flops(in) + 2*x.mixes(in) },
-	}
-}
-
-// mixes counts the products of the weights of all pairs with those of the tokens of a side with each other.
-func (x *wordPatch) mixes(in []tensor.Shape) int64 {
-	return 2 * int64(in[0][0]) * int64(in[1][0]) * int64(x.sides[imageSide].len+x.sides[textSide].len)
-}
-
-func (x *wordPatch) scratch(in []tensor.Shape, threads int, backward bool) int {
-	return x.floats(in[0][1], threads, backward)
-}
-
-// step works on blocks: it makes the products, the attention of both sides, and the scores, in the backward
-// pass with the gradients.
-func (x *wordPatch) step(c *exec.Call, backward bool) (exec.Step, error) {
-	m := &carve{memory: c.Scratch}
-	b := &wordPatchBlock{how: x, crossBlock: x.block(c, m, backward)}
-	b.lay(m, c.Engine.Threads())
-	prepare, attend, mix, score, mixSlopes, addGrams := b.prepare, b.attend, b.mix, b.score, b.mixSlopes, b.addGrams
-	return b.run(
-		func(images int) { c.Engine.For(images, 1, prepare) },
-		func(images int) {
-			texts := b.span[textSide].to - b.span[textSide].from
-			b.multiply()
-			c.Engine.For(texts, 1, attend)
-			c.Engine.For(images, 1, mix)
-			c.Engine.For(texts, 1, score)
-			if backward {
-				c.Engine.For(images, 1, mixSlopes)
-				b.addProducts()
+	const kind = "word patch scores"
+	build(kind, op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale),
+		op.Need(how.Context > 0, "the temperature of the summaries must be > 0 (got %g)", how.Context),
+		op.Need(how.Temperature > 0, "the temperature of the cosines must be > 0 (got %g)", how.Temperature))
+	p, at := attended(kind, images, texts, false, nil, nil)
+	return p.Scores(func(b *pairs.Block) pairs.Matrix {
+		d := at(b, attentionSite)
+		// summed is log sum exp(cos/tau), or of the mean, over the tokens of a side, of their cosines with the summaries
+		// of the other side by the softmax of attention.
+		summed := func(side pairs.SideOf, attention pairs.Matrix) pairs.Matrix {
+			other := 1 - side
+			w := attention.Softmax(other, 1/how.Context)
+			cos := w.Dot(d, other).CosineOrZero(b.SquaredLengths(w, b.Rows(other, 0)), b.SquaredNorms(b.Rows(side, 0)),
+				crossEps)
+			if how.Sum {
+				return cos.LogSumExp(side, 1/how.Temperature)
 			}
-		},
-		func(images int) { c.Engine.For(images, 1, addGrams) }), nil
+			return cos.LogMeanExp(side, 1/how.Temperature)
+		}
+		patches := summed(pairs.Contexts, d.Softmax(pairs.Contexts, how.Scale))
+		words := summed(pairs.Queries, d.Softmax(pairs.Queries, how.Scale))
+		scale := 1 / how.Temperature // log(e^(a x) + e^(a y)) = a x + log(1 + e^(a (y-x)))
+		return words.Plus(scale, patches.Plus(1, words, -1).Softplus(scale), 1)
+	})
 }

@@ -126,9 +126,9 @@ func TestWordPatch(t *testing.T) {
 func TestWordPatchBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(73, 2))
 	for name, p := range map[string]wordPatchProblem{
-		"several blocks": randomWordPatch(r, 4+8, 5, 7, wordPatchRows/3, 60, 4),
-		"long images":    randomWordPatch(r, 2+8, 3, 4, wordPatchRows+9, 70, 4),
-		"long texts":     randomWordPatch(r, 1+4, 4, 3, 70, wordPatchRows+5, 4),
+		"several blocks": randomWordPatch(r, 4+8, 5, 7, 256/3, 60, 4),
+		"long images":    randomWordPatch(r, 2+8, 3, 4, 256+9, 70, 4),
+		"long texts":     randomWordPatch(r, 1+4, 4, 3, 70, 256+5, 4),
 	} {
 		in := p.inputs()
 		optest.Near(t, name, optest.Eval(t, p.build, in...).F32, p.naive(), 2e-5)

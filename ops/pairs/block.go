@@ -3,6 +3,8 @@ package pairs
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/pairs/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 )
@@ -22,6 +24,8 @@ type Block struct {
 	graph *gorgonia.ExprGraph
 	spans [2]*gorgonia.Node // of each side
 	rows  [2][]Features     // operands of tokens of each side
+	// operands that all blocks read
+	shared gorgonia.Nodes
 }
 
 // Features are vectors of the tokens of one side: (tokens, C).
@@ -34,6 +38,19 @@ func (x Features) channels() int { return x.node.Shape()[1] }
 
 // Rows returns operand k of the tokens of a side.
 func (b *Block) Rows(side SideOf, k int) Features { return b.rows[side][k] }
+
+// Value returns value i of shared operand k. It has no gradient.
+func (b *Block) Value(k, i int) Matrix {
+	x, g := b.shared[k], grid{One, One}
+	b.need(i >= 0 && i < x.Shape().TotalSize(), "want value %d of %d", i, x.Shape().TotalSize())
+	node := b.sides.apply(primitive{
+		kind: "value", args: fmt.Sprint(i), shape: b.sides.shape(g), operands: 1, fixed: 1,
+		grad:  func(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) gorgonia.Nodes { return nil },
+		on:    func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Value(i) },
+		begin: func(w *work) { w.Out.F32[0] = w.In[0].F32[i] },
+	}, b.spans, x)
+	return Matrix{b, node, g}
+}
 
 // Matrix holds a value of each row and column of a block.
 type Matrix struct {

@@ -13,6 +13,15 @@ import (
 // columns and those of the other are coarser, such as those of contexts and those of queries. The gradient for lengths
 // is 0 where eps is the divisor.
 func (m Matrix) Cosine(lengths, coarser Matrix, eps float32) Matrix {
+	return m.cosine("cosine", lengths, coarser, eps)
+}
+
+// CosineOrZero is Cosine, but 0 without a gradient where |x| |y| is not above eps.
+func (m Matrix) CosineOrZero(lengths, coarser Matrix, eps float32) Matrix {
+	return m.cosine("cosine_or_zero", lengths, coarser, eps)
+}
+
+func (m Matrix) cosine(name string, lengths, coarser Matrix, eps float32) Matrix {
 	m.b.need(m.grid == lengths.grid && m.grid.finest(coarser.grid) == m.grid, "lengths are of other rows or columns")
 	g, h := m.grid, coarser.grid
 	s, spans := m.b.sides, m.b.spans
@@ -41,7 +50,10 @@ func (m Matrix) Cosine(lengths, coarser Matrix, eps float32) Matrix {
 	}
 	least := float64(eps)
 	divided := func(x, l, k float64) float64 {
-		if n := math.Sqrt(l * k); !(n < least) {
+		switch n := math.Sqrt(l * k); {
+		case name != "cosine" && n <= least:
+			return 0
+		case !(n < least):
 			return x / n
 		}
 		return x / least
@@ -52,11 +64,11 @@ func (m Matrix) Cosine(lengths, coarser Matrix, eps float32) Matrix {
 		}
 		return 0
 	}
-	node := of("cosine", divided, m.node, lengths.node, coarser.node, [3]grid{g, g, h},
+	node := of(name, divided, m.node, lengths.node, coarser.node, [3]grid{g, g, h},
 		func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			along := s.times(spans, out, dy, g, g)
 			return gorgonia.Nodes{
-				of("cosine", divided, dy, in[1], in[2], [3]grid{g, g, h}, nil),
+				of(name, divided, dy, in[1], in[2], [3]grid{g, g, h}, nil),
 				of("cosine_slope", halved, along, in[1], in[2], [3]grid{g, g, h}, nil),
 				s.sum(spans, of("cosine_slope", halved, along, in[2], in[1], [3]grid{g, h, g}, nil), g, h, false),
 			}

@@ -17,7 +17,7 @@ func ExamplePairs_Scores() {
 		p := pairs.Pairs{Kind: "soft alignment", Queries: texts, Contexts: images, Transposed: true}
 		return p.Scores(func(b *pairs.Block) pairs.Matrix {
 			s := b.Products(b.Rows(pairs.Queries, 0), b.Rows(pairs.Contexts, 0)) // (words, regions)
-			weights := s.Softmax(10, false)
+			weights := s.Softmax(pairs.Contexts, 10)
 			return s.Dot(weights, pairs.Contexts).Mean(pairs.Queries) // (words, images), then (texts, images)
 		})
 	}

@@ -24,6 +24,9 @@ func (m Matrix) LeakyReLU(slope float32) Matrix { return m.apply(&leaky, slope) 
 // Scale returns a x.
 func (m Matrix) Scale(a float32) Matrix { return m.apply(&scale, a) }
 
+// Softplus returns log(1 + exp(a x)).
+func (m Matrix) Softplus(a float32) Matrix { return m.apply(&softplus, a) }
+
 // Exp returns exp(a x).
 func (m Matrix) Exp(a float32) Matrix { return m.apply(&exponential, a) }
 
@@ -66,6 +69,21 @@ var exponential = function{
 	slope: func(to, _, y, dy []float32, p float32) {
 		vector.Mul(to, dy, y)
 		vector.Scale(to, p, to)
+	},
+}
+
+var softplus = function{
+	name: "softplus",
+	value: func(to, x []float32, p float32) {
+		for i, v := range x {
+			v := float64(p * v)
+			to[i] = float32(max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))))
+		}
+	},
+	slope: func(to, x, _, dy []float32, p float32) {
+		for i, v := range x {
+			to[i] = p * dy[i] * float32(1/(1+math.Exp(-float64(p*v))))
+		}
 	},
 }
 

@@ -28,6 +28,8 @@ type Pairs struct {
 	Queries, Contexts Side
 	// Transposed scores have a row for each context, not for each query.
 	Transposed bool
+	// Shared are operands that all blocks read, such as the weights of layers.
+	Shared gorgonia.Nodes
 }
 
 // Most tokens of each side in a block: on the host so many that the matrices of a block stay in the level-2 cache, on a
@@ -39,9 +41,21 @@ var (
 
 // Scores returns the scores (queries, contexts) of all pairs, as build makes them, with a row for each sequence of
 // queries and a column for each of contexts, from the operands of a block. A pair with a sequence without a token has
-// the score 0. Gradients go to rows. build is called more than once; it must be a function of what
+// the score 0. Gradients go to rows and to what is shared. build is called more than once; it must be a function of what
 // the block gives, and panics with *op.BuildError as other builders of graphs do.
 func (p Pairs) Scores(build func(b *Block) Matrix) *gorgonia.Node {
+	return p.scores(func(b *Block) []Matrix { return []Matrix{build(b)} })
+}
+
+// ScoresWith are Scores with values of each pair beside them, (queries, contexts, K), which have no gradient: build
+// returns the score and K of those.
+func (p Pairs) ScoresWith(build func(b *Block) []Matrix) (scores, values *gorgonia.Node) {
+	scores = p.scores(build)
+	o := op.Of(scores)
+	return scores, op.Take(scores, 0, o.Aux(nil)[0].Shape)
+}
+
+func (p Pairs) scores(build func(b *Block) []Matrix) *gorgonia.Node {
 	x := &scores{Pairs: p}
 	in := op.Operands{}
 	for k, s := range []Side{p.Queries, p.Contexts} {
@@ -52,13 +66,18 @@ func (p Pairs) Scores(build func(b *Block) Matrix) *gorgonia.Node {
 		x.check(s)
 		x.count[k] = s.Rows[0].Shape()[0] / s.Len
 	}
+	x.rows = len(in)
+	for _, n := range p.Shared {
+		in.Add(n)
+	}
 	x.floats = len(in)
 	for k, s := range []Side{p.Queries, p.Contexts} {
 		x.lengths[k] = in.Add(s.Lengths)
 	}
 	x.operands = len(in)
-	x.host = x.build(build, hostTokens)
-	x.device = x.build(build, deviceTokens)
+	shared := gorgonia.Nodes(in[x.rows:x.floats])
+	x.host = x.build(build, hostTokens, shared)
+	x.device = x.build(build, deviceTokens, shared)
 	return op.Apply(x.op(), in...)
 }
 
@@ -66,7 +85,8 @@ func (p Pairs) Scores(build func(b *Block) Matrix) *gorgonia.Node {
 type scores struct {
 	Pairs
 	first        [2]int // operands that are rows of each side
-	floats       int    // those that are rows of either, which have gradients
+	rows         int    // those that are rows of either
+	floats       int    // those and the shared ones
 	lengths      [2]int // -1: none
 	operands     int
 	count        [2]int // sequences
@@ -105,11 +125,12 @@ func (x *scores) check(s Side) {
 // block is the computation of a block, with what goes in and comes out.
 type block struct {
 	sides   sides
-	inputs  gorgonia.Nodes // of each operand of rows
+	inputs  gorgonia.Nodes // of each operand of rows and each shared one
 	spans   [2]*gorgonia.Node
 	slopes  *gorgonia.Node // gradients of the scores
-	scores  *gorgonia.Node
-	grads   gorgonia.Nodes // of inputs
+	scores  gorgonia.Nodes // and the values beside them
+	wrt     []int          // inputs that have a gradient
+	grads   gorgonia.Nodes // of those
 	runs    int
 	print   string
 	forward *exec.Nested
@@ -117,7 +138,7 @@ type block struct {
 }
 
 // build makes the computation for blocks of so many tokens.
-func (x *scores) build(build func(b *Block) Matrix, most [2]int) *block {
+func (x *scores) build(build func(b *Block) []Matrix, most [2]int, shared gorgonia.Nodes) *block {
 	b, g := &block{runs: 1}, gorgonia.NewGraph()
 	at := &Block{graph: g}
 	for k := range b.sides {
@@ -142,14 +163,30 @@ func (x *scores) build(build func(b *Block) Matrix, most [2]int) *block {
 			b.inputs = append(b.inputs, rows)
 		}
 	}
-	out := build(at)
-	at.need(out.grid == grid{Sequences, Sequences}, "the score must have a row and a column for each sequence")
-	b.scores, b.slopes = out.node, input("slopes", out.node.Shape())
-	b.print = fingerprint(out.node)
-	grads, err := gorgonia.Grad(op.Apply(weighed(), b.scores, b.slopes), b.inputs...)
+	for i, n := range shared {
+		at.shared = append(at.shared, input(fmt.Sprintf("shared %d", i), n.Shape()))
+	}
+	b.inputs = append(b.inputs, at.shared...)
+	for _, out := range build(at) {
+		pair := grid{Sequences, Sequences}
+		at.need(out.grid.finest(pair) == pair, "the score must have a row and a column for each sequence")
+		if out.grid != pair {
+			out = out.spread(pair, false)
+		}
+		b.scores, b.print = append(b.scores, out.node), b.print+fingerprint(out.node)
+	}
+	b.slopes = input("slopes", b.scores[0].Shape())
+	read := reached(b.scores[0])
+	var wrt gorgonia.Nodes
+	for k, n := range b.inputs {
+		if read[n.ID()] {
+			b.wrt, wrt = append(b.wrt, k), append(wrt, n)
+		}
+	}
+	grads, err := gorgonia.Grad(op.Apply(weighed(), b.scores[0], b.slopes), wrt...)
 	x.fail(err)
 	b.grads = grads
-	b.forward = &exec.Nested{Graph: g, Outputs: gorgonia.Nodes{b.scores}, Runs: b.runs, Partial: true}
+	b.forward = &exec.Nested{Graph: g, Outputs: b.scores, Runs: b.runs, Partial: true}
 	b.back = &exec.Nested{Graph: g, Outputs: slices.Clone(b.grads), Runs: b.runs, Partial: true}
 	return b
 }
@@ -161,6 +198,27 @@ func weighed() *op.Op {
 		Shape: func([]tensor.Shape) (tensor.Shape, error) { return tensor.ScalarShape(), nil },
 		Grad:  func(in gorgonia.Nodes, _, _ *gorgonia.Node) gorgonia.Nodes { return gorgonia.Nodes{in[1], nil} },
 	}
+}
+
+// reached are the nodes that a gradient of out goes to.
+func reached(out *gorgonia.Node) map[int64]bool {
+	seen := map[int64]bool{}
+	var visit func(n *gorgonia.Node)
+	visit = func(n *gorgonia.Node) {
+		if seen[n.ID()] {
+			return
+		}
+		seen[n.ID()] = true
+		if o := op.Of(n); o != nil {
+			for i, has := range o.Diff {
+				if has {
+					visit(op.Operand(n, i))
+				}
+			}
+		}
+	}
+	visit(out)
+	return seen
 }
 
 // fingerprint identifies a computation: its ops with their operands.
@@ -215,35 +273,45 @@ func (x *scores) op() *op.Op {
 		Shape:   func([]tensor.Shape) (tensor.Shape, error) { return x.shape(), nil },
 		Scratch: func(in []tensor.Shape, _ int) int { return x.scratch(false) },
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, false) },
+		Aux:     func([]tensor.Shape) []exec.AuxSpec { return x.beside() },
 		On:      x.onCUDA(false),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			d := op.Apply(x.gradient(args), append(slices.Clone(in), dy)...)
 			grads := make(gorgonia.Nodes, x.operands)
-			grads[0] = d
-			for k := range x.floats - 1 {
-				grads[k+1] = op.Take(d, k, in[k+1].Shape())
+			for i, k := range x.host.wrt {
+				if grads[k] = d; i > 0 {
+					grads[k] = op.Take(d, i-1, in[k].Shape())
+				}
 			}
 			return grads
 		},
 	}
-	for k := range x.floats {
+	for _, k := range x.host.wrt {
 		o.Diff[k] = true
 	}
 	return o
 }
 
-// gradient is the op of the gradients: that of the first operand, and as auxiliary results those of the others.
+// beside are the values of pairs beside the scores.
+func (x *scores) beside() []exec.AuxSpec {
+	if n := len(x.host.scores) - 1; n > 0 {
+		return []exec.AuxSpec{{Shape: append(x.shape(), n)}}
+	}
+	return nil
+}
+
+// gradient is the op of the gradients: that of the first operand that has one, and as auxiliary results the others.
 func (x *scores) gradient(args string) *op.Op {
 	back := *x.host.back
 	back.OnDevice = x.device.back
 	return &op.Op{
 		Kind: x.Kind + " gradients", Args: args, Diff: make([]bool, x.operands+1), Nested: &back,
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
-			return in[0].Clone(), op.Need(in[x.operands].Eq(x.shape()), "dy must have shape %v", x.shape())
+			return in[x.host.wrt[0]].Clone(), op.Need(in[x.operands].Eq(x.shape()), "dy must have shape %v", x.shape())
 		},
 		Aux: func(in []tensor.Shape) (list []exec.AuxSpec) {
-			for _, s := range in[1:x.floats] {
-				list = append(list, exec.AuxSpec{Shape: s.Clone()})
+			for _, k := range x.host.wrt[1:] {
+				list = append(list, exec.AuxSpec{Shape: in[k].Clone()})
 			}
 			return list
 		},
@@ -257,14 +325,14 @@ func (x *scores) gradient(args string) *op.Op {
 func (x *scores) onCUDA(back bool) map[string]exec.DeviceStep {
 	b := x.device
 	on := oncuda.Scored{
-		Inputs: b.inputs, Spans: b.spans, Slopes: b.slopes, Scores: b.scores, Grads: b.grads, Lengths: x.lengths,
-		Count: x.count, Operands: x.operands, Back: back,
+		Inputs: b.inputs, Spans: b.spans, Slopes: b.slopes, Scores: b.scores, Wrt: b.wrt, Grads: b.grads,
+		Lengths: x.lengths, Count: x.count, Operands: x.operands, Back: back,
 	}
 	on.Step[0], on.Step[1] = x.steps()
 	for k := range 2 {
 		on.First[k], on.Sides[k] = x.side(k).First, b.sides[k]
 	}
-	for k := range b.inputs {
+	for k := range x.rows {
 		on.Of = append(on.Of, x.sideOf(k))
 	}
 	return on.Steps()
@@ -274,7 +342,7 @@ func (x *scores) onCUDA(back bool) map[string]exec.DeviceStep {
 func (x *scores) scratch(back bool) (most int) {
 	for _, b := range []*block{x.host, x.device} {
 		n := 0
-		for _, in := range b.inputs {
+		for _, in := range b.inputs[:x.rows] {
 			n += in.Shape().TotalSize()
 		}
 		if back {

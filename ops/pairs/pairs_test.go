@@ -51,10 +51,10 @@ var computations = []struct {
 		return sum
 	}},
 	{name: "softmax", build: func(_ *Block, s Matrix) Matrix {
-		return s.Softmax(3, false).Dot(s, Contexts).LogSumExp(2)
+		return s.Softmax(Contexts, 3).Dot(s, Contexts).LogSumExp(Queries, 2)
 	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, false) }},
 	{name: "focal softmax", build: func(_ *Block, s Matrix) Matrix {
-		return s.Softmax(3, true).Dot(s, Contexts).LogSumExp(2)
+		return s.FocalSoftmax(3).Dot(s, Contexts).LogSumExp(Queries, 2)
 	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, true) }, jumps: true},
 	{name: "normalised", build: func(_ *Block, s Matrix) Matrix {
 		return s.Normalise(2, .1).Dot(s.Exp(1), Contexts).Sum(Queries)
@@ -86,7 +86,75 @@ var computations = []struct {
 		}
 		return mean
 	}},
+	{name: "softmaxes over queries", build: func(b *Block, s Matrix) Matrix {
+		w := s.Softmax(Queries, 3)
+		cos := w.Dot(s, Queries).CosineOrZero(b.SquaredLengths(w, b.Rows(Queries, 0)), b.SquaredNorms(b.Rows(Contexts, 0)),
+			1e-8)
+		return cos.LogMeanExp(Contexts, 2).Plus(1, cos.LogSumExp(Contexts, 3).Softplus(.5), 1)
+	}, naive: func(s, q, k rows) float64 {
+		mean, sum := 0., 0.
+		for j := range s[0] {
+			all, blend := 0., make([]float64, len(q[0]))
+			for i := range s {
+				all += math.Exp(3 * s[i][j])
+			}
+			for i := range s {
+				for c := range blend {
+					blend[c] += math.Exp(3*s[i][j]) / all * q[i][c]
+				}
+			}
+			cos := inner(blend, k[j]) / math.Sqrt(square(blend)*square(k[j]))
+			mean, sum = mean+math.Exp(2*cos)/float64(len(k)), sum+math.Exp(3*cos)
+		}
+		return math.Log(mean)/2 + math.Log(1+math.Exp(.5*math.Log(sum)/3))
+	}},
+	{name: "maxima", build: func(_ *Block, s Matrix) Matrix {
+		return s.Max(Queries).Mean(Contexts).Plus(1, s.Exp(1).Max(Contexts).Sum(Queries), 2)
+	}, naive: func(s, _, _ rows) (sum float64) {
+		for j := range s[0] {
+			top := math.Inf(-1)
+			for i := range s {
+				top = max(top, s[i][j])
+			}
+			sum += top / float64(len(s[0]))
+		}
+		for _, row := range s {
+			sum += 2 * math.Exp(slices.Max(row))
+		}
+		return sum
+	}, jumps: true},
+	{name: "above a bound", build: func(b *Block, s Matrix) Matrix {
+		x := s.Mean(Contexts)
+		kept := x.Below(x.Blend(b.Rows(Queries, 0), 2)).Sum(Queries).Times(b.Count(Queries)).Plus(1, b.Count(Contexts), 1)
+		return s.SoftmaxAbove(2, b.Value(0, 1)).Dot(s, Contexts).Mean(Queries).Plus(1, kept, 1)
+	}, naive: func(s, q, k rows) (sum float64) {
+		means := make([]float64, len(q))
+		for i := range q {
+			kept, dot := 0., 0.
+			for _, v := range s[i] {
+				if means[i] += v / float64(len(k)); v > bound {
+					kept, dot = kept+math.Exp(2*v), dot+math.Exp(2*v)*v
+				}
+			}
+			if kept > 0 {
+				sum += dot / kept / float64(len(q))
+			}
+		}
+		for i := range q {
+			share, blend := 0., 0.
+			for l := range q {
+				e := math.Exp(2 * inner(q[i], q[l]))
+				share, blend = share+e, blend+e*means[l]
+			}
+			if blend < 0 {
+				sum += means[i] * float64(len(q))
+			}
+		}
+		return sum + float64(len(k))
+	}, jumps: true},
 }
+
+const bound = .125
 
 func inner(x, y []float64) (s float64) {
 	for i := range x {
@@ -145,6 +213,7 @@ func problem(r *rand.Rand, n, m, tokens, words, channels int) []optest.Input {
 	return []optest.Input{
 		optest.F32s(r, "images", n*tokens, channels), optest.F32s(r, "texts", m*words, channels),
 		optest.I32s("tokens", lengths(n, tokens), n), optest.I32s("words", lengths(m, words), m),
+		optest.In("shared", []int{3}, []float32{9, bound, 9}),
 	}
 }
 
@@ -154,9 +223,9 @@ func scored(tokens, words int, transposed bool,
 	return func(ns gorgonia.Nodes) *gorgonia.Node {
 		images := Side{Rows: ns[:1], Lengths: ns[2], Len: tokens, First: min(1, tokens-1)}
 		texts := Side{Rows: ns[1:2], Lengths: ns[3], Len: words}
-		p := Pairs{Kind: "test pairs", Queries: images, Contexts: texts}
+		p := Pairs{Kind: "test pairs", Queries: images, Contexts: texts, Shared: ns[4:]}
 		if transposed {
-			p = Pairs{Kind: "test pairs", Queries: texts, Contexts: images, Transposed: true}
+			p.Queries, p.Contexts, p.Transposed = texts, images, true
 		}
 		return p.Scores(func(b *Block) Matrix {
 			return build(b, b.Products(b.Rows(Queries, 0), b.Rows(Contexts, 0)))

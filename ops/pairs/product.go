@@ -137,52 +137,41 @@ func (b *Block) gram(x Features) *gorgonia.Node {
 	}, spans, x.node)
 }
 
-// SquaredLengths returns |sum_k w_qk k|^2 of each query and context with weights of the tokens k of contexts, as w G w
-// with the products G of the tokens of a context: no sum is made.
+// SquaredLengths returns |sum_k w_qk k|^2 of each query and context with weights of the tokens k of contexts, or of
+// queries, as w G w with the products G of the tokens of a sequence: no sum is made.
 func (b *Block) SquaredLengths(weights Matrix, k Features) Matrix {
-	b.need(weights.grid == grid{Tokens, Tokens} && k.side == Contexts, "want weights of all tokens of contexts")
-	s, spans := b.sides, b.spans
-	g := grid{Tokens, Sequences}
-	full := s.shape(weights.grid)
-	length := s[1].Len
+	full := grid{Tokens, Tokens}
+	b.need(weights.grid == full, "want weights of all tokens")
+	s, spans, side := b.sides, b.spans, int(k.side)
+	g := weights.over(k.side)
+	length := s[side].Len
 	flops := 2 * int64(s[0].Tokens) * int64(s[1].Tokens) * int64(length)
+	lengths, slopes := (*work).contextLengths, (*work).contextLengthSlopes
+	if side == 0 {
+		lengths, slopes = (*work).queryLengths, (*work).queryLengthSlopes
+	}
 	node := s.apply(primitive{
-		kind: "squared lengths", shape: s.shape(g), operands: 2, over: 1, flops: flops, aux: []tensor.Shape{full},
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.SquaredLengths() },
-		sequence: func(w *work, worker, i int) {
-			at, n := w.spans[1].of(i)
-			rows, ld, contexts := w.spans[0].size(Tokens), w.spans[1].size(Tokens), w.spans[1].size(Sequences)
-			x, mixed := w.In[0].F32, w.Aux[0].F32
-			if n > 0 && rows > 0 {
-				w.Engine.GemmSerial(false, false, rows, n, n, 1, x[at:], ld, w.In[1].F32[at*length:], n, 0, mixed[at:],
-					ld)
-			}
-			for r := range rows {
-				w.Out.F32[r*contexts+i] = max(0, dot(x[r*ld+at:][:n], mixed[r*ld+at:][:n]))
+		kind: "squared lengths", args: fmt.Sprint(side), shape: s.shape(g), operands: 2, over: side, flops: flops,
+		aux: []tensor.Shape{s.shape(full)},
+		on:  func(m oncuda.Sides) map[string]exec.DeviceStep { return m.SquaredLengths(side) },
+		sequence: func(w *work, _, i int) {
+			if at, n := w.spans[side].of(i); n > 0 {
+				lengths(w, i, at, n, w.In[1].F32[at*length:])
+			} else {
+				w.clearLengths(side, i)
 			}
 		},
 		grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			d := s.apply(primitive{
-				kind: "squared lengths dweights", shape: full, operands: 3, over: 1, flops: flops, adds: true,
-				aux: []tensor.Shape{in[1].Shape()}, scratch: func(int) int { return full.TotalSize() },
-				on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.SquaredLengthSlopes() },
+				kind: "squared lengths dweights", args: fmt.Sprint(side), shape: s.shape(full), operands: 3, over: side,
+				flops: flops, adds: true, aux: []tensor.Shape{in[1].Shape()},
+				scratch: func(int) int { return s.shape(full).TotalSize() },
+				on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.SquaredLengthSlopes(side) },
 				sequence: func(w *work, _, i int) {
-					at, n := w.spans[1].of(i)
-					rows, ld, contexts := w.spans[0].size(Tokens), w.spans[1].size(Tokens), w.spans[1].size(Sequences)
-					x, mixed := w.In[0].F32, w.InAux[1][0].F32
-					for r := range rows {
-						from, d := r*ld+at, w.In[2].F32[r*contexts+i]
-						if to := w.Out.F32[from:][:n]; w.Accumulate {
-							vector.Axpy(to, 2*d, mixed[from:][:n])
-						} else {
-							vector.Scale(to, 2*d, mixed[from:][:n])
-						}
-						vector.Scale(w.Scratch[from:][:n], d, x[from:][:n])
-					}
-					if gram := w.Aux[0].F32[at*length:]; n > 0 && rows > 0 {
-						w.Engine.GemmSerial(true, false, n, n, rows, 1, x[at:], ld, w.Call.Scratch[at:], ld, 0, gram, n)
-					} else if n > 0 {
-						clear(gram[:n*n])
+					if at, n := w.spans[side].of(i); n > 0 {
+						gram := w.Aux[0].F32[at*length:][:n*n]
+						clear(gram)
+						slopes(w, i, at, n, gram)
 					}
 				},
 			}, spans, in[0], out, dy)
@@ -190,4 +179,79 @@ func (b *Block) SquaredLengths(weights Matrix, k Features) Matrix {
 		},
 	}, spans, weights.node, b.gram(k))
 	return Matrix{b, node, g}
+}
+
+// clearLengths clears what belongs to a sequence without a token.
+func (w *work) clearLengths(side, i int) {
+	if side == 0 {
+		clear(w.row(w.Out.F32, grid{Sequences, Tokens}, i))
+		return
+	}
+	for r := range w.spans[0].size(Tokens) {
+		w.row(w.Out.F32, grid{Tokens, Sequences}, r)[i] = 0
+	}
+}
+
+// contextLengths makes w G, which is kept, and w G w of context i, whose n columns begin at one.
+func (w *work) contextLengths(i, at, n int, gram []float32) {
+	rows, ld, contexts := w.spans[0].size(Tokens), w.spans[1].size(Tokens), w.spans[1].size(Sequences)
+	if rows == 0 {
+		return
+	}
+	x, mixed := w.In[0].F32[at:], w.Aux[0].F32[at:]
+	w.Engine.GemmSerial(false, false, rows, n, n, 1, x, ld, gram, n, 0, mixed, ld)
+	for r := range rows {
+		w.Out.F32[r*contexts+i] = max(0, dot(x[r*ld:][:n], mixed[r*ld:][:n]))
+	}
+}
+
+func (w *work) contextLengthSlopes(i, at, n int, gram []float32) {
+	rows, ld, contexts := w.spans[0].size(Tokens), w.spans[1].size(Tokens), w.spans[1].size(Sequences)
+	if rows == 0 {
+		return
+	}
+	x, mixed, scaled := w.In[0].F32[at:], w.InAux[1][0].F32[at:], w.Scratch[at:]
+	for r := range rows {
+		d := w.In[2].F32[r*contexts+i]
+		if to := w.Out.F32[r*ld+at:][:n]; w.Accumulate {
+			vector.Axpy(to, 2*d, mixed[r*ld:][:n])
+		} else {
+			vector.Scale(to, 2*d, mixed[r*ld:][:n])
+		}
+		vector.Scale(scaled[r*ld:][:n], d, x[r*ld:][:n])
+	}
+	w.Engine.GemmSerial(true, false, n, n, rows, 1, x, ld, scaled, ld, 0, gram, n)
+}
+
+// queryLengths makes G w, which is kept, and w G w of sequence i of queries, whose n rows begin at one.
+func (w *work) queryLengths(i, at, n int, gram []float32) {
+	ld := w.spans[1].size(Tokens)
+	x, mixed, out := w.In[0].F32[at*ld:], w.Aux[0].F32[at*ld:], w.Out.F32[i*ld:][:ld]
+	if ld == 0 {
+		return
+	}
+	w.Engine.GemmSerial(false, false, n, ld, n, 1, gram, n, x, ld, 0, mixed, ld)
+	for r := range n {
+		w.dotRow(out, x[r*ld:][:ld], mixed[r*ld:][:ld], Tokens, Tokens, r == 0)
+	}
+	vector.ReLU(out, out)
+}
+
+func (w *work) queryLengthSlopes(i, at, n int, gram []float32) {
+	ld := w.spans[1].size(Tokens)
+	x, mixed, d := w.In[0].F32[at*ld:], w.InAux[1][0].F32[at*ld:], w.In[2].F32[i*ld:][:ld]
+	if ld == 0 {
+		return
+	}
+	for r := range n {
+		to, scaled := w.Out.F32[(at+r)*ld:][:ld], w.Scratch[(at+r)*ld:][:ld]
+		vector.Mul(scaled, d, mixed[r*ld:][:ld])
+		if w.Accumulate {
+			vector.Axpy(to, 2, scaled)
+		} else {
+			vector.Scale(to, 2, scaled)
+		}
+		vector.Mul(scaled, d, x[r*ld:][:ld])
+	}
+	w.Engine.GemmSerial(false, true, n, n, ld, 1, x, ld, w.Scratch[at*ld:], ld, 0, gram, n)
 }

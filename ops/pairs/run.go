@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
+	"github.com/geoalign/geoalign/ops/op"
 )
 
 // run is a step on the host.
@@ -17,14 +18,16 @@ type run struct {
 	channels []int       // of each
 	spans    [2]spans
 	slopes   []float32
+	memory   []*float32 // of shared operands
 	from, to [2]int // sequences of each side in the block
 	side     int    // that is packed
-	result   exec.Array
-	grads    []exec.Array
+	results  []exec.Array
+	grads    []exec.Array // of what has one, in the order of that
+	wrt      int          // among those
 }
 
 func (x *scores) step(c *exec.Call, back bool) (exec.Step, error) {
-	r := &run{scores: x, block: x.host, c: c, back: back}
+	r := &run{scores: x, block: x.host, c: c, back: back, memory: make([]*float32, x.floats-x.rows)}
 	if n := c.Inner.Nested; n == x.device.forward || n == x.device.back {
 		r.block = x.device
 	}
@@ -34,7 +37,7 @@ func (x *scores) step(c *exec.Call, back bool) (exec.Step, error) {
 		left = left[n:]
 		return part
 	}
-	for _, n := range r.inputs {
+	for _, n := range r.inputs[:x.rows] {
 		r.packed, r.channels = append(r.packed, take(n.Shape().TotalSize())), append(r.channels, n.Shape()[1])
 		if err := c.Inner.SetInput(n, r.packed[len(r.packed)-1]); err != nil {
 			return nil, err
@@ -48,17 +51,21 @@ func (x *scores) step(c *exec.Call, back bool) (exec.Step, error) {
 	}
 	var err error
 	if !back {
-		r.result, err = c.Inner.Value(r.block.scores)
+		for k := 0; k < len(r.block.scores) && err == nil; k++ {
+			var a exec.Array
+			a, err = c.Inner.Value(r.block.scores[k])
+			r.results = append(r.results, a)
+		}
 	} else {
 		r.slopes = take(r.block.slopes.Shape().TotalSize())
 		err = c.Inner.SetInput(r.block.slopes, r.slopes)
-		for k := 0; k < len(r.inputs) && err == nil; k++ {
+		for k := 0; k < len(r.block.grads) && err == nil; k++ {
 			var a exec.Array
 			a, err = c.Inner.Value(r.block.grads[k])
 			r.grads = append(r.grads, a)
 		}
 	}
-	pack, unpack := r.pack, r.unpack
+	pack, unpack, add := r.pack, r.unpack, r.add
 	return func() error {
 		if err := r.begin(); err != nil {
 			return err
@@ -80,6 +87,11 @@ func (x *scores) step(c *exec.Call, back bool) (exec.Step, error) {
 				for r.side = range 2 {
 					c.Engine.For(r.to[r.side]-r.from[r.side], 1, unpack)
 				}
+				for i, k := range r.block.wrt {
+					if r.wrt = i; k >= x.rows {
+						c.Engine.For(r.grads[i].Len(), op.ElementGrain, add)
+					}
+				}
 			}
 		}
 		return nil
@@ -98,18 +110,39 @@ func (r *run) begin() error {
 			}
 		}
 	}
-	for k := 0; r.back && k < r.floats; k++ {
-		clear(r.gradient(k))
+	for i := range r.grads {
+		clear(r.gradient(i))
+	}
+	for k := r.rows; k < r.floats; k++ {
+		if err := r.share(k); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// gradient returns where the gradient of an operand goes.
-func (r *run) gradient(operand int) []float32 {
-	if operand == 0 {
+// share gives the computation the memory of a shared operand.
+func (r *run) share(k int) error {
+	of := r.c.In[k].F32
+	if len(of) > 0 && r.memory[k-r.rows] != &of[0] {
+		r.memory[k-r.rows] = &of[0]
+		return r.c.Inner.SetInput(r.inputs[k], of)
+	}
+	return nil
+}
+
+// gradient returns where gradient i goes.
+func (r *run) gradient(i int) []float32 {
+	if i == 0 {
 		return r.c.Out.F32
 	}
-	return r.c.Aux[operand-1].F32
+	return r.c.Aux[i-1].F32
+}
+
+// add adds the gradient of a shared operand.
+func (r *run) add(_, lo, hi int) {
+	to := r.gradient(r.wrt)[lo:hi]
+	vector.Add(to, to, r.grads[r.wrt].F32[lo:hi])
 }
 
 // part returns which tokens of sequence i of a side take part.
@@ -162,9 +195,9 @@ func (r *run) pack(_, lo, hi int) {
 
 // unpack adds the gradients of the rows of the block.
 func (r *run) unpack(_, lo, hi int) {
-	for k := range r.packed {
-		for i := lo; i < hi && r.sideOf(k) == r.side; i++ {
-			of, in := r.rowsOf(k, i, r.gradient(k), r.grads[k].F32)
+	for at, k := range r.block.wrt {
+		for i := lo; i < hi && k < r.rows && r.sideOf(k) == r.side; i++ {
+			of, in := r.rowsOf(k, i, r.gradient(at), r.grads[at].F32)
 			vector.Add(of, of, in)
 		}
 	}
@@ -184,10 +217,16 @@ func (r *run) eachPair(f func(all, block int, empty bool)) {
 }
 
 func (r *run) giveScores() {
-	out, from := r.c.Out.F32, r.result.F32
+	out, from, others := r.c.Out.F32, r.results[0].F32, r.results[1:]
 	r.eachPair(func(all, block int, empty bool) {
 		if out[all] = from[block]; empty {
 			out[all] = 0
+		}
+		for k, v := range others {
+			to := &r.c.Aux[0].F32[all*len(others)+k]
+			if *to = v.F32[block]; empty {
+				*to = 0
+			}
 		}
 	})
 }

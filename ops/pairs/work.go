@@ -16,6 +16,7 @@ type primitive struct {
 	kind, args string
 	shape      tensor.Shape
 	operands   int // without the spans
+	fixed      int // the last of those, which have no gradient
 	// sequence works on what belongs to a sequence of a side, on one thread.
 	sequence func(w *work, worker, i int)
 	over     int           // that side: 0 rows, 1 columns
@@ -23,6 +24,7 @@ type primitive struct {
 	grad     func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes
 	on       func(m oncuda.Sides) map[string]exec.DeviceStep
 	aux      []tensor.Shape
+	places   bool // aux are integers
 	scratch  func(threads int) int
 	flops    int64
 	inPlace  []int
@@ -67,7 +69,7 @@ func (s sides) apply(p primitive, spans [2]*gorgonia.Node, in ...*gorgonia.Node)
 	if p.aux != nil {
 		o.Aux = func([]tensor.Shape) (list []exec.AuxSpec) {
 			for _, x := range p.aux {
-				list = append(list, exec.AuxSpec{Shape: x})
+				list = append(list, exec.AuxSpec{Shape: x, Int: p.places})
 			}
 			return list
 		}
@@ -79,11 +81,11 @@ func (s sides) apply(p primitive, spans [2]*gorgonia.Node, in ...*gorgonia.Node)
 		o.FLOPs = func([]tensor.Shape) int64 { return p.flops }
 	}
 	if p.grad != nil {
-		for i := range p.operands {
+		for i := range p.operands - p.fixed {
 			o.Diff[i] = true
 		}
 		o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-			return append(p.grad(in[:p.operands], out, dy), nil, nil)
+			return append(p.grad(in[:p.operands], out, dy), make(gorgonia.Nodes, p.fixed+2)...)
 		}
 	}
 	o.Host = func(c *exec.Call) (exec.Step, error) {

@@ -38,27 +38,12 @@ type Cross struct {
 // shared says whether both sites have the same products.
 func (x *Cross) shared() bool { return x.Sites[attentionSite] == x.Sites[similaritySite] }
 
-// Negative is attention with a boundary for mismatched words.
-type Negative struct {
-	Cross
-	Boundary int // the operand
-	Value    int
-	Smooth   float32
-}
-
 // Recurrent is attention in steps that refine the queries.
 type Recurrent struct {
 	Cross
 	Steps  int
 	Unit   bool
 	Weight int // the operand, before the bias
-}
-
-// WordPatch is the alignment of words and patches.
-type WordPatch struct {
-	Cross
-	Context, Temperature float32
-	Sum                  bool
 }
 
 // Parts of the nodes of a pair: those of words, and the first one.
@@ -104,13 +89,7 @@ func step(prepare func(c *exec.DeviceCall, backward bool) cuda.Step, backward bo
 }
 
 // Step is that of the scores, or of their gradients.
-func (x *Negative) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
-
-// Step is that of the scores, or of their gradients.
 func (x *Recurrent) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
-
-// Step is that of the scores, or of their gradients.
-func (x *WordPatch) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
 
 // Step is that of the scores, or of their gradients.
 func (x *Vectors) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }

@@ -37,6 +37,9 @@ __device__ __forceinline__ float scaled_product(float a, float b, float, float p
 // Functions of x and their gradients for x, the value y and its gradient dy.
 __device__ __forceinline__ float leaky(float x, float, float, float p, float) { return x > 0 ? x : p * x; }
 __device__ __forceinline__ float leaky_slope(float x, float, float dy, float p, float) { return x > 0 ? dy : p * dy; }
+__device__ __forceinline__ float below(float x, float y, float, float, float) { return y >= 0 ? 0.f : x; }
+__device__ __forceinline__ float softplus(float x, float, float, float p, float) { return fmaxf(p * x, 0.f) + log1pf(expf(-fabsf(p * x))); }
+__device__ __forceinline__ float softplus_slope(float x, float, float dy, float p, float) { return p * dy / (1 + expf(-p * x)); }
 __device__ __forceinline__ float scale(float x, float, float, float p, float) { return p * x; }
 __device__ __forceinline__ float scale_slope(float, float, float dy, float p, float) { return p * dy; }
 __device__ __forceinline__ float exponential(float x, float, float, float p, float) { return expf(p * x); }
@@ -45,6 +48,10 @@ __device__ __forceinline__ float exponential_slope(float, float y, float dy, flo
 __device__ __forceinline__ float cosine(float x, float l, float k, float p, float) {
   float n = sqrtf(l) * sqrtf(k);
   return x / (n < p ? p : n);
+}
+__device__ __forceinline__ float cosine_or_zero(float x, float l, float k, float p, float) {
+  float n = sqrtf(l) * sqrtf(k);
+  return n <= p ? 0.f : x / n;
 }
 __device__ __forceinline__ float cosine_slope(float x, float l, float k, float p, float) {
   return sqrtf(l) * sqrtf(k) > p ? -x / (2 * l) : 0.f;
@@ -72,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(256) elements(float *out, const flo
 }
 #endif
 
-// out (h) = the sums, or means, of x y (g), of x where y is null, not below 0 with clamp. A warp for each sum over columns, else a
-// thread.
+// out (h) = the sums, or means, of x y (g), 1 in the place of what is null, not below 0 with clamp. A warp for each sum over columns,
+// else a thread.
 extern "C" __global__ void __launch_bounds__(256) sums(float *out, const float *x, const float *y, int g, int h, int mean, int clamp,
     BLOCK) {
   SIDES;
@@ -85,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(256) sums(float *out, const float *
   int nr = rows.range(g / 3, h / 3, r, r0), nk = columns.range(g % 3, h % 3, k, k0);
   float sum = 0;
   for (int p = r0; p < r0 + nr; p++)
-    for (int q = k0 + (wide ? LANE : 0); q < k0 + nk; q += step) sum += x[(int64)p * ld + q] * (y ? y[(int64)p * ld + q] : 1.f);
+    for (int q = k0 + (wide ? LANE : 0); q < k0 + nk; q += step) sum += (x ? x[(int64)p * ld + q] : 1.f) * (y ? y[(int64)p * ld + q] : 1.f);
   if (wide) sum = warp_sum(sum);
   if (mean) sum /= max(1, (g / 3 == 2 && h / 3 == 1 ? nr : 1) * (g % 3 == 2 && h % 3 == 1 ? nk : 1));
   if (clamp && sum < 0) sum = 0;
@@ -106,8 +113,9 @@ __device__ bool row_of(float *&out, int64 &at, int &lo, int &hi, const Side &row
 
 #define EACH_COLUMN(c, lo, hi) for (int c = lo + LANE; c < hi; c += WARP)
 
-// out = softmax of scale x over the tokens of each context; with focal weights not above their mean are left out. out may be x.
-extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, float scale, int focal, BLOCK) {
+// out = softmax of scale x over the tokens of each context, with a bound over those above it; with focal weights not above their
+// mean are left out. out may be x.
+extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, const float *bound, float scale, int focal, BLOCK) {
   SIDES;
   int64 at;
   int lo, hi;
@@ -116,8 +124,9 @@ extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const floa
   x += at;
   EACH_COLUMN(c, lo, hi) top = fmaxf(top, scale * x[c]);
   top = warp_max(top);
-  EACH_COLUMN(c, lo, hi) sum += w[c] = expf(scale * x[c] - top);
-  sum = 1 / warp_sum(sum);
+  EACH_COLUMN(c, lo, hi) sum += w[c] = bound && x[c] <= *bound ? 0.f : expf(scale * x[c] - top);
+  sum = warp_sum(sum);
+  sum = sum == 0 ? 0 : 1 / sum;
   EACH_COLUMN(c, lo, hi) w[c] *= sum;
   if (!focal) return;
   float all = 0, kept = 0;
@@ -143,20 +152,64 @@ extern "C" __global__ void __launch_bounds__(256) softmax_slopes(float *out, con
   EACH_COLUMN(c, lo, hi) out[c] = scale * (w[c] * (d[c] - dot));
 }
 
-// out = log(sum exp(a x)) / a over the tokens of each sequence of queries.
-extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const float *x, int g, float a, BLOCK) {
+// out (h) = log(sum exp(a x)) / a of x (g), with mean of the mean.
+extern "C" __global__ void __launch_bounds__(256) log_sum_exp(float *out, const float *x, int g, int h, float a, int mean, BLOCK) {
   SIDES;
-  int n = columns.size(g % 3), i = blockIdx.x * 256 + threadIdx.x, s = i / n, c = i - s * n;
-  if (s >= rows.sequences) return;
-  int from, count = rows.range(2, 1, s, from);
-  if (count == 0 || !columns.has(g % 3, c)) {
+  int n = columns.size(h % 3), ld = columns.size(g % 3), i = blockIdx.x * 256 + threadIdx.x, r = i / n, c = i - r * n, r0, c0;
+  if (r >= rows.size(h / 3)) return;
+  int nr = rows.range(g / 3, h / 3, r, r0), nc = columns.range(g % 3, h % 3, c, c0);
+  if (nr * nc == 0 || !rows.has(h / 3, r) || !columns.has(h % 3, c)) {
     out[i] = 0;
     return;
   }
   float top = -INFINITY_F, sum = 0;
-  for (int r = from; r < from + count; r++) top = fmaxf(top, a * x[(int64)r * n + c]);
-  for (int r = from; r < from + count; r++) sum += expf(a * x[(int64)r * n + c] - top);
+  x += (int64)r0 * ld + c0;
+  for (int p = 0; p < nr; p++)
+    for (int q = 0; q < nc; q++) top = fmaxf(top, a * x[(int64)p * ld + q]);
+  for (int p = 0; p < nr; p++)
+    for (int q = 0; q < nc; q++) sum += expf(a * x[(int64)p * ld + q] - top);
+  if (mean) sum /= nr * nc;
   out[i] = (top + logf(sum)) / a;
+}
+
+// out (h) = the maximum of x (g), and its place in x, the first of equal ones; a NaN only where it is first.
+extern "C" __global__ void __launch_bounds__(256) maxima(float *out, int *places, const float *x, int g, int h, BLOCK) {
+  SIDES;
+  int n = columns.size(h % 3), ld = columns.size(g % 3), i = blockIdx.x * 256 + threadIdx.x, r = i / n, c = i - r * n, r0, c0;
+  if (r >= rows.size(h / 3)) return;
+  int nr = rows.range(g / 3, h / 3, r, r0), nc = columns.range(g % 3, h % 3, c, c0), at = -1;
+  float top = 0;
+  for (int p = r0; p < r0 + nr && rows.has(g / 3, p); p++)
+    for (int q = c0; q < c0 + nc && columns.has(g % 3, q); q++) {
+      float v = x[(int64)p * ld + q];
+      if (at < 0 || v > top || top != top && v == v) top = v, at = p * ld + q;
+    }
+  out[i] = top, places[i] = at;
+}
+
+// out (g) = or += the gradient of maxima (h).
+extern "C" __global__ void __launch_bounds__(256) max_slopes(float *out, const int *places, const float *dy, int g, int h, int add, BLOCK) {
+  SIDES;
+  int n = columns.size(g % 3), i = blockIdx.x * 256 + threadIdx.x, r = i / n, c = i - r * n;
+  if (r >= rows.size(g / 3)) return;
+  int from = rows.coarse(h / 3, g / 3, r) * columns.size(h % 3) + columns.coarse(h % 3, g % 3, c);
+  float v = places[from] == i ? dy[from] : 0.f;
+  out[i] = add ? out[i] + v : v;
+}
+
+// to (tokens, len) = softmaxes of scale x over the tokens of each sequence of queries, rows of as many values as it has; a warp each.
+extern "C" __global__ void __launch_bounds__(256) shares(float *to, const float *x, float scale, BLOCK) {
+  SIDES;
+  int row = (blockIdx.x * 256 + threadIdx.x) / WARP, n = rows.len;
+  if (row >= rows.tokens) return;
+  int count = rows.has(2, row) ? rows.count(rows.sequence(2, row)) : 0;
+  to += (int64)row * n, x += (int64)row * n;
+  float top = -INFINITY_F, sum = 0;
+  for (int c = LANE; c < count; c += WARP) top = fmaxf(top, scale * x[c]);
+  top = warp_max(top);
+  for (int c = LANE; c < n; c += WARP) sum += to[c] = c < count ? expf(scale * x[c] - top) : 0.f;
+  sum = warp_sum(sum);
+  for (int c = LANE; c < count; c += WARP) to[c] /= sum;
 }
 
 // A thread for each column of each sequence of queries, whose rows are from `from` on; those of padding are cleared.
@@ -168,6 +221,31 @@ __device__ bool column_of(float *out, int &s, int &c, int &n, int &from, int &co
   from = s * rows.len, count = columns.has(g % 3, c) ? rows.count(s) : 0;
   for (int r = from + count; r < from + rows.len; r++) out[(int64)r * n + c] = 0;
   return true;
+}
+
+// out = softmax of scale x over the tokens of each sequence of queries. out may be x.
+extern "C" __global__ void __launch_bounds__(256) column_softmax(float *out, const float *x, int g, float scale, BLOCK) {
+  SIDES;
+  int s, c, n, from, count;
+  if (!column_of(out, s, c, n, from, count, g, rows, columns)) return;
+  float top = -INFINITY_F, sum = 0;
+  out += (int64)from * n + c, x += (int64)from * n + c;
+  for (int r = 0; r < count; r++) top = fmaxf(top, scale * x[(int64)r * n]);
+  for (int r = 0; r < count; r++) sum += out[(int64)r * n] = expf(scale * x[(int64)r * n] - top);
+  for (int r = 0; r < count; r++) out[(int64)r * n] /= sum;
+}
+
+// out = scale w (d - sum w d). out may be d.
+extern "C" __global__ void __launch_bounds__(256) column_softmax_slopes(float *out, const float *w, const float *d, int g, float scale,
+    BLOCK) {
+  SIDES;
+  int s, c, n, from, count;
+  if (!column_of(out, s, c, n, from, count, g, rows, columns)) return;
+  float dot = 0;
+  int64 at = (int64)from * n + c;
+  out += at, w += at, d += at;
+  for (int r = 0; r < count; r++) dot += w[(int64)r * n] * d[(int64)r * n];
+  for (int r = 0; r < count; r++) out[(int64)r * n] = scale * (w[(int64)r * n] * (d[(int64)r * n] - dot));
 }
 
 // out = a x / (|x| + eps), with norms of the columns over the tokens of each sequence of queries.
@@ -253,16 +331,23 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(float *to, const floa
   if (i < (int64)rows * cols && place(at, i, spans, first, len, from, cols)) to[at] += x[i];
 }
 
-#define PAIRS const int *rspans, const int *cspans, const int *rlengths, const int *clengths, int rlen, int clen, int rfrom, int cfrom, \
-    int rcount, int ccount, int rsequences, int csequences, int rstep, int cstep
+// to += x.
+extern "C" __global__ void __launch_bounds__(256) add_values(float *to, const float *x, int64 n) {
+  int64 i = (int64)blockIdx.x * 256 + threadIdx.x;
+  if (i < n) to[i] += x[i];
+}
 
-// Scores of the block to those of all: 0 of a pair with a sequence without a token, no number where a length is too large.
+#define PAIRS int value, int width, const int *rspans, const int *cspans, const int *rlengths, const int *clengths, int rlen, int clen, \
+    int rfrom, int cfrom, int rcount, int ccount, int rsequences, int csequences, int rstep, int cstep
+
+// Scores of the block to those of all, as one value of width of a pair: 0 of a pair with a sequence without a token, no number where
+// a length is too large.
 extern "C" __global__ void __launch_bounds__(256) give_scores(float *all, const float *block, PAIRS) {
   int i = blockIdx.x * 256 + threadIdx.x, r = i / csequences, c = i - r * csequences;
   if (r >= rcount || c >= ccount) return;
   bool bad = rlengths && rlengths[rfrom + r] > rlen || clengths && clengths[cfrom + c] > clen;
   float v = rspans[3 + 2 * r] > 0 && cspans[3 + 2 * c] > 0 ? block[i] : 0.f;
-  all[(int64)(rfrom + r) * rstep + (int64)(cfrom + c) * cstep] = bad ? NOT_A_NUMBER : v;
+  all[((int64)(rfrom + r) * rstep + (int64)(cfrom + c) * cstep) * width + value] = bad ? NOT_A_NUMBER : v;
 }
 
 // Their gradients the other way.

@@ -125,12 +125,15 @@ func (s Sides) Dot(g, h Grid, other int) cuda.Steps {
 // warps is the grid of a kernel with a warp for each of n results.
 func warps(n int) cuda.Grid { return cuda.Each(32 * n) }
 
-// Softmax is the step of a softmax over the tokens of contexts.
-func (s Sides) Softmax(scale float32, focal bool) cuda.Steps {
+// Softmax is the step of a softmax over the tokens of contexts, of those above the second operand with above.
+func (s Sides) Softmax(scale float32, above, focal bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "softmax")
 		return func() {
-			args := []any{c.Out, c.In[0], scale, focal}
+			args := []any{c.Out, c.In[0], nil, scale, focal}
+			if above {
+				args[2] = c.In[1]
+			}
 			k.Enqueue(warps(s[0].Tokens*(s[1].Tokens/s[1].Len)), append(args, s.block(c)...)...)
 		}
 	})
@@ -147,13 +150,74 @@ func (s Sides) SoftmaxSlopes(scale float32) cuda.Steps {
 	})
 }
 
-// LogSumExp is the step of the logarithm of a sum over the tokens of queries.
-func (s Sides) LogSumExp(g Grid, a float32) cuda.Steps {
+// columns enqueues a kernel with a thread for each column of each sequence of queries.
+func (s Sides) columns(k *cuda.Kernel, c *exec.DeviceCall, g Grid, args ...any) {
+	k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
+}
+
+// ColumnSoftmax is the step of a softmax over the tokens of queries.
+func (s Sides) ColumnSoftmax(g Grid, scale float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "column_softmax")
+		return func() { s.columns(k, c, g, c.Out, c.In[0], g.code(), scale) }
+	})
+}
+
+// ColumnSoftmaxSlopes is the step of its gradient.
+func (s Sides) ColumnSoftmaxSlopes(g Grid, scale float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "column_softmax_slopes")
+		return func() { s.columns(k, c, g, c.Out, c.In[0], c.In[1], g.code(), scale) }
+	})
+}
+
+// LogSumExp is the step of the logarithm of a sum, or mean, over the tokens of a side.
+func (s Sides) LogSumExp(g, h Grid, a float32, mean bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "log_sum_exp")
 		return func() {
-			args := []any{c.Out, c.In[0], g.code(), a}
-			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
+			args := []any{c.Out, c.In[0], g.code(), h.code(), a, mean}
+			k.Enqueue(cuda.Each(s.size(h)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// Max is the step of maxima over the tokens of a side, whose places are the auxiliary result.
+func (s Sides) Max(g, h Grid) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "maxima")
+		return func() {
+			args := []any{c.Out, c.Aux[0], c.In[0], g.code(), h.code()}
+			k.Enqueue(cuda.Each(s.size(h)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// MaxSlopes is the step of their gradient.
+func (s Sides) MaxSlopes(g, h Grid) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "max_slopes")
+		return func() {
+			args := []any{c.Out, c.InAux[0][0], c.In[1], g.code(), h.code(), c.Accumulate}
+			k.Enqueue(cuda.Each(s.size(g)), append(args, s.block(c)...)...)
+		}
+	})
+}
+
+// Count is the step of how many tokens sequences have.
+func (s Sides) Count(g, h Grid) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k := cuda.Load(c, source, "sums")
+		return func() { s.sums(k, c, c.Out, nil, nil, g, h, false, false) }
+	})
+}
+
+// Value is the step of value i of the operand.
+func (s Sides) Value(i int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, g := function(c, "same"), Grid{One, One}
+		return func() {
+			s.elements(k, c, c.Out, g, []any{cuda.MatrixOf(c.In[0], i, 0).At}, []Grid{g}, false, [2]float32{}, false)
 		}
 	})
 }
@@ -162,10 +226,7 @@ func (s Sides) LogSumExp(g Grid, a float32) cuda.Steps {
 func (s Sides) Normalise(g Grid, a, eps float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "normalise")
-		return func() {
-			args := []any{c.Out, c.Aux[0], c.In[0], g.code(), a, eps}
-			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
-		}
+		return func() { s.columns(k, c, g, c.Out, c.Aux[0], c.In[0], g.code(), a, eps) }
 	})
 }
 
@@ -173,9 +234,6 @@ func (s Sides) Normalise(g Grid, a, eps float32) cuda.Steps {
 func (s Sides) NormaliseSlopes(g Grid, a, eps float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "normalise_slopes")
-		return func() {
-			args := []any{c.Out, c.In[0], c.InAux[1][0], c.In[2], g.code(), a, eps}
-			k.Enqueue(cuda.Each(s[0].Sequences*s.ld(g)), append(args, s.block(c)...)...)
-		}
+		return func() { s.columns(k, c, g, c.Out, c.In[0], c.InAux[1][0], c.In[2], g.code(), a, eps) }
 	})
 }

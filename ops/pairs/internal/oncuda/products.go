@@ -90,30 +90,51 @@ func (s Sides) GramSlopes(side int) cuda.Steps {
 	})
 }
 
-// SquaredLengths is the step of w G w for each query and context.
-func (s Sides) SquaredLengths() cuda.Steps {
+// mixed is the product of weights of all tokens, times the matrix of the tokens of each sequence of a side with each
+// other.
+func (s Sides) mixed(c *exec.DeviceCall, side int, weights, gram, to cuda.Matrix) {
+	n, ld := s[side].Len, s[1].Tokens
+	p := cuda.Product{M: s[0].Tokens, N: n, K: n, Batch: ld / n, StrideA: n, StrideB: n * n, StrideC: n}
+	if side == 0 {
+		p = cuda.Product{M: n, N: ld, K: n, Batch: s[0].Tokens / n, StrideA: n * n, StrideB: n * ld, StrideC: n * ld}
+		weights, gram = gram, weights
+	}
+	cuda.Multiply(c, p, weights, gram, to, nil)
+}
+
+// SquaredLengths is the step of w G w for each query and context, with the products G of the tokens of a side.
+func (s Sides) SquaredLengths(side int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k, n := cuda.Load(c, source, "sums"), s[1].Len
-		ld := s[1].Tokens
-		p := cuda.Product{M: s[0].Tokens, N: n, K: n, Batch: ld / n, StrideA: n, StrideB: n * n, StrideC: n}
+		k, ld := cuda.Load(c, source, "sums"), s[1].Tokens
 		return func() {
-			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, ld), cuda.MatrixOf(c.In[1], 0, n),
-				cuda.MatrixOf(c.Aux[0], 0, ld), nil)
-			s.sums(k, c, c.Out, c.In[0], c.Aux[0], Grid{Tokens, Tokens}, Grid{Tokens, Sequences}, false, true)
+			s.mixed(c, side, cuda.MatrixOf(c.In[0], 0, ld), cuda.MatrixOf(c.In[1], 0, s[side].Len),
+				cuda.MatrixOf(c.Aux[0], 0, ld))
+			s.sums(k, c, c.Out, c.In[0], c.Aux[0], Grid{Tokens, Tokens}, over(side), false, true)
 		}
 	})
 }
 
+// over is the grid of sums of values of all tokens over those of a side.
+func over(side int) Grid {
+	g := Grid{Tokens, Tokens}
+	g[side] = Sequences
+	return g
+}
+
 // SquaredLengthSlopes is the step of its gradients, from weights, the result and its gradient.
-func (s Sides) SquaredLengthSlopes() cuda.Steps {
+func (s Sides) SquaredLengthSlopes(side int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k, n, ld := function(c, "scaled_product"), s[1].Len, s[1].Tokens
+		k, n, ld := function(c, "scaled_product"), s[side].Len, s[1].Tokens
 		room := &cuda.Room{}
 		base := room.Take(4 * int64(s[0].Tokens) * int64(ld))
 		base += cuda.Scratch(c, room.Bytes)
-		full, coarse := Grid{Tokens, Tokens}, Grid{Tokens, Sequences}
+		full, coarse := Grid{Tokens, Tokens}, over(side)
 		p := cuda.Product{TransA: true, M: n, N: n, K: s[0].Tokens, Batch: ld / n, StrideA: n, StrideB: n,
 			StrideC: n * n}
+		if side == 0 {
+			p = cuda.Product{TransB: true, M: n, N: n, K: ld, Batch: s[0].Tokens / n, StrideA: n * ld, StrideB: n * ld,
+				StrideC: n * n}
+		}
 		return func() {
 			times := func(to, x any, a float32, add bool) {
 				s.elements(k, c, to, full, []any{x, c.In[2]}, []Grid{full, coarse}, false, [2]float32{a}, add)
@@ -122,6 +143,22 @@ func (s Sides) SquaredLengthSlopes() cuda.Steps {
 			times(base, c.In[0], 1, false)
 			cuda.Multiply(c, p, cuda.MatrixOf(c.In[0], 0, ld), cuda.FloatsAt(base, ld), cuda.MatrixOf(c.Aux[0], 0, n),
 				nil)
+		}
+	})
+}
+
+// Blend is the step of values of tokens of queries, the shares of which are softmaxes of scale times their products.
+func (s Sides) Blend(g Grid, scale float32) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, n, ld := cuda.Load(c, source, "shares"), s[0].Len, s.ld(g)
+		room := &cuda.Room{}
+		base := room.Take(4 * int64(s[0].Tokens) * int64(n))
+		base += cuda.Scratch(c, room.Bytes)
+		p := cuda.Product{M: n, N: ld, K: n, Batch: s[0].Tokens / n, StrideA: n * n, StrideB: n * ld, StrideC: n * ld}
+		return func() {
+			args := []any{base, c.In[1], scale}
+			k.Enqueue(warps(s[0].Tokens), append(args, s.block(c)...)...)
+			cuda.Multiply(c, p, cuda.FloatsAt(base, n), cuda.MatrixOf(c.In[0], 0, ld), cuda.MatrixOf(c.Out, 0, ld), nil)
 		}
 	})
 }

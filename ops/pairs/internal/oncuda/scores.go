@@ -8,11 +8,13 @@ import (
 
 // Scored is an op that runs the computation of a block for all blocks, with its inputs and results.
 type Scored struct {
-	Inputs         gorgonia.Nodes // of each operand of rows
-	Spans          [2]*gorgonia.Node
-	Slopes, Scores *gorgonia.Node
-	Grads          gorgonia.Nodes
-	Of             []int  // the side of each
+	Inputs   gorgonia.Nodes // of each operand of rows, and then of shared ones
+	Spans    [2]*gorgonia.Node
+	Slopes   *gorgonia.Node
+	Scores   gorgonia.Nodes // and the values of pairs beside them
+	Wrt      []int          // inputs that have a gradient
+	Grads    gorgonia.Nodes // of those
+	Of       []int          // the side of each operand of rows
 	Lengths        [2]int // operands, -1: none
 	Operands       int
 	Sides          Sides
@@ -39,24 +41,27 @@ func (x Scored) prepare(c *exec.DeviceCall) cuda.Step {
 		}
 		return b.Pointer()
 	}
-	var inputs, grads []*cuda.Buffer
-	for k, n := range x.Inputs {
-		inputs = append(inputs, buffer(n))
-		if x.Back {
-			grads = append(grads, buffer(x.Grads[k]))
+	buffers := func(nodes gorgonia.Nodes) (list []*cuda.Buffer) {
+		for _, n := range nodes {
+			list = append(list, buffer(n))
 		}
+		return list
+	}
+	inputs, results := buffers(x.Inputs), gorgonia.Nodes{x.Slopes}
+	var grads []*cuda.Buffer
+	if x.Back {
+		grads = buffers(x.Grads)
+	} else {
+		results = x.Scores
 	}
 	var spans [2]*cuda.Buffer
 	for k, n := range x.Spans {
 		spans[k] = buffer(n)
 	}
-	result := x.Scores
-	if x.Back {
-		result = x.Slopes
-	}
-	scores := buffer(result)
+	scores := buffers(results)
 	begin, gather, add, give := cuda.Load(c, source, "take_sequences"), cuda.Load(c, source, "gather_rows"),
 		cuda.Load(c, source, "add_rows"), cuda.Load(c, source, "give_scores")
+	addValues := cuda.Load(c, source, "add_values")
 	if x.Back {
 		give = cuda.Load(c, source, "take_slopes")
 	}
@@ -78,31 +83,48 @@ func (x Scored) prepare(c *exec.DeviceCall) cuda.Step {
 		from[side], count[side] = first, min(s.Tokens/s.Len, x.Count[side]-first)
 		begin.Enqueue(cuda.Each(s.Sequences), spans[side].Pointer(), cuda.Optional(c, x.Lengths[side]), x.First[side],
 			s.Len, first, count[side], s.Tokens, s.Sequences)
-		for i, in := range inputs {
-			if x.Of[i] == side && in != nil {
+		for i, of := range x.Of {
+			if in := inputs[i]; of == side && in != nil {
 				rows(gather, i, in.Pointer(), c.In[i])
 			}
 		}
 	}
-	exchange := func(all any) {
-		give.Enqueue(cuda.Each(x.Sides[0].Sequences*x.Sides[1].Sequences), all, at(scores), spans[0].Pointer(),
+	// exchange values of pairs, of which all has width of each pair.
+	exchange := func(all any, of *cuda.Buffer, value, width int) {
+		give.Enqueue(cuda.Each(x.Sides[0].Sequences*x.Sides[1].Sequences), all, at(of), value, width, spans[0].Pointer(),
 			spans[1].Pointer(), cuda.Optional(c, x.Lengths[0]), cuda.Optional(c, x.Lengths[1]), x.Sides[0].Len,
 			x.Sides[1].Len, from[0], from[1], count[0], count[1], x.Sides[0].Sequences, x.Sides[1].Sequences, x.Step[0],
 			x.Step[1])
 	}
 	block := func() {
-		if x.Back && scores != nil {
-			exchange(c.In[x.Operands])
+		if x.Back && scores[0] != nil {
+			exchange(c.In[x.Operands], scores[0], 0, 1)
 		}
 		d.Note(c.Inner.Run())
-		if !x.Back {
-			exchange(c.Out)
+		for i, of := range scores {
+			if i == 0 && !x.Back {
+				exchange(c.Out, of, 0, 1)
+			} else if !x.Back {
+				exchange(c.Aux[0], of, i-1, len(scores)-1)
+			}
 		}
 		for i, g := range grads {
-			rows(add, i, gradient(i), g.Pointer())
+			if k := x.Wrt[i]; k < len(x.Of) {
+				rows(add, k, gradient(i), g.Pointer())
+			} else {
+				n := x.Inputs[k].Shape().TotalSize()
+				addValues.Enqueue(cuda.Each(n), gradient(i), g.Pointer(), int64(n))
+			}
 		}
 	}
 	return func() {
+		for k := len(x.Of); k < len(x.Inputs); k++ {
+			if inputs[k] != nil {
+				own := c.In[k]
+				own.Buffer = inputs[k]
+				d.Note(cuda.Copy(own, c.In[k]))
+			}
+		}
 		for i := range grads {
 			cuda.Zero(gradient(i))
 		}
