@@ -72,6 +72,7 @@ func parse(name string, text []byte, sets []string, added []Added) (Config, []st
 	}
 	l.upgrade(&c)
 	l.overrides(sets)
+	l.settle(&c)
 	// A key that could not be read still holds its default; what the checks say
 	// about it would only confuse.
 	for _, e := range c.problems() {

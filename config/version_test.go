@@ -169,3 +169,33 @@ func TestKeysThatARunLacks(t *testing.T) {
 		t.Errorf("a user's file: floor %v, %v", c.Objective.ITM.NegativeFloor, err)
 	}
 }
+
+// Class tokens take part in cross attention by default since version 3. Runs and files of earlier versions, and kinds
+// that look for the nearest token, keep the words alone.
+func TestClassTokensByDefault(t *testing.T) {
+	const attends = "[model]\nsystem = \"matching\"\n[model.interaction]\nkind = \"bfan\"\n"
+	read := func(text string, sets ...string) bool {
+		c, _, _ := parse("x", []byte(text), sets, nil)
+		return c.Model.Interaction.ClassTokens
+	}
+	stored := func(text string) bool {
+		c, _, _ := ParseStored("x", []byte(text), nil)
+		return c.Model.Interaction.ClassTokens
+	}
+	for what, r := range map[string]struct{ got, want bool }{
+		"a file":                       {read(attends), true},
+		"an override":                  {read("", "model.interaction.kind=naaf"), true},
+		"a file that says":             {read(attends + "class_tokens = false\n"), false},
+		"an override that says":        {read(attends, "model.interaction.class_tokens=false"), false},
+		"a file of an earlier version": {read("version = 2\n" + attends), false},
+		"another kind":                 {read("", "model.interaction.kind=max_sum"), false},
+		"no kind":                      {read(""), false},
+		"a run without the key":        {stored(attends), false},
+		"a run of an earlier version":  {stored("version = 2\n" + attends), false},
+		"a run that says":              {stored("version = 3\n" + attends + "class_tokens = true\n"), true},
+	} {
+		if r.got != r.want {
+			t.Errorf("%s: got %v, want %v", what, r.got, r.want)
+		}
+	}
+}

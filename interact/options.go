@@ -3,6 +3,7 @@ package interact
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
@@ -25,7 +26,8 @@ type Options struct {
 	// and saf, which have no other, else both) | both (half of either, of bfan and imram their sum) | image_to_text
 	// (the patches or regions) | text_to_image (the words)
 	Direction string `toml:"direction" when:"kind" fixed:"model"`
-	// class tokens and what stands around a text, such as [CLS], take part like patches and words
+	// class tokens and what stands around a text, such as [CLS], take part like patches and words; in a file or by
+	// --set, where it is not given, true of kinds of cross attention, as in their published code
 	ClassTokens bool `toml:"class_tokens" when:"kind" fixed:"model"`
 	// of max_soft: width of the hidden layer that gives a token its weight; 0: model.head.dim
 	Hidden int `toml:"hidden" when:"kind=max_soft" fixed:"model" max:"65536"`
@@ -212,6 +214,9 @@ func (o Options) attention(direction string, scale float64, pool string) *Attent
 	}
 	return a
 }
+
+// Attends says whether the kind is one of cross attention, whose published code compares the start and the end of a text too.
+func (o Options) Attends() bool { return o.Kind != "" && !strings.HasPrefix(o.Kind, "max_") }
 
 // vectors says whether the kind ends in vectors of similarity.
 func (o Options) vectors() bool { return o.Kind == "sgr" || o.Kind == "saf" }

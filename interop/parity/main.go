@@ -1,0 +1,290 @@
+// Command parity writes what a shipped configuration computes on made-up data: parameters, inputs, the parts of the loss,
+// gradients, scores of pairs and recalls, in one safetensors file. parity.py gives them to the modules of published
+// repositories and compares:
+//
+//	go run ./interop/parity -config gssf-scan -out scan.safetensors [-rows 32] [KEY=VALUE ...]
+//
+// KEY=VALUE sets a key of the configuration, for variants that the published code has under options of its own. Dropout
+// and random masks of regions are switched off, since both sides draw from generators of their own.
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/eval"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/model"
+)
+
+// The made-up data: images of as many regions with as many features as the published files have, captions of a
+// vocabulary of words from id 5 on, between the ids of a start and an end.
+const (
+	regionsMost, regionFeatures = 36, 2048
+
+	vocabulary           = 1000
+	padID, unkID, clsID  = 0, 1, 2
+	sepID, maskID, words = 3, 4, 5
+
+	evalImages, captions = 40, 5 // of the evaluation
+)
+
+// quiet are keys of random choices, with the values that make none.
+var quiet = []string{
+	"model.text.dropout=0", "model.interaction.dropout=0", "model.image.regions.mask=0", "model.image.regions.drop=0",
+	"objective.captioning.dropout=0",
+}
+
+func main() {
+	name := flag.String("config", "", "the `name` of a shipped configuration")
+	out := flag.String("out", "parity.safetensors", "the `file` to write")
+	rows := flag.Int("rows", 0, "pairs of the training step; 0: those of the configuration")
+	flag.Parse()
+	if err := run(*name, *out, *rows, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "parity:", err)
+		os.Exit(1)
+	}
+}
+
+func run(name, out string, rows int, sets []string) error {
+	cfg, err := load(name, sets)
+	if err != nil {
+		return err
+	}
+	rows = cmp.Or(rows, cfg.Train.BatchSize)
+	cfg.Train.BatchSize = rows
+	e, err := compute.New(compute.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	m, err := model.New(cfg, model.Options{Engine: e, Vocab: vocabulary, MaskID: maskID, Begin: 1, End: 1, BeginID: clsID,
+		EndID: sepID, Pad: padID})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	perturb(m.Params())
+	p := &parity{cfg: cfg, model: m, engine: e, meta: map[string]string{"config": name}}
+	if err := p.step(rows); err != nil {
+		return err
+	}
+	if err := p.evaluate(); err != nil {
+		return err
+	}
+	return p.write(out)
+}
+
+// load reads a configuration whose random choices are off, with the sizes that data of regions has.
+func load(name string, sets []string) (config.Config, error) {
+	cfg, err := config.Load(name, sets)
+	if err != nil {
+		return cfg, err
+	}
+	for _, key := range quiet { // those that the configuration does not read are refused
+		if c, err := config.Load(name, append(slices.Clone(sets), key)); err == nil {
+			cfg, sets = c, append(sets, key)
+		}
+	}
+	if cfg.Model.Image.Style == encoders.StyleRegions {
+		cfg.Data.Regions.Most, cfg.Model.Image.Regions.In = regionsMost, regionFeatures
+	}
+	return cfg, nil
+}
+
+// perturb moves vectors, such as biases and scales of norms, off their start, where many are 0 or 1: a wrong one would
+// go unseen. A learned metric of pairs stays the identity, which published hosts have.
+func perturb(p *model.Params) {
+	r := rand.New(rand.NewPCG(7, 0))
+	for _, q := range p.List() {
+		if len(q.Shape) > 1 || q.Len() == 1 || strings.Contains(q.Name, "gssf") || strings.Contains(q.Name, "running_") {
+			continue
+		}
+		for i := range p.Value(q) {
+			p.Value(q)[i] += float32(0.1 * r.NormFloat64())
+		}
+	}
+}
+
+// parity collects what the file will hold.
+type parity struct {
+	cfg     config.Config
+	model   *model.Trainer
+	engine  *compute.Engine
+	tensors []safetensors.Tensor
+	meta    map[string]string
+}
+
+func (p *parity) add(name string, shape []int, data any) {
+	switch x := data.(type) {
+	case []float32:
+		data = slices.Clone(x)
+	case []int32:
+		wide := make([]int64, len(x)) // as torch indexes
+		for i, v := range x {
+			wide[i] = int64(v)
+		}
+		data = wide
+	}
+	p.tensors = append(p.tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
+}
+
+// step adds parameters, a batch, the parts of its loss and all gradients.
+func (p *parity) step(rows int) error {
+	m := p.model
+	for _, q := range m.Params().List() {
+		p.add("param/"+q.Name, q.Shape, m.Params().Value(q))
+		if q.Momentum {
+			p.add("momentum/"+q.Name, q.Shape, m.Params().MomentumValue(q))
+		}
+	}
+	b := batch.New(rows, m.Columns()...)
+	fill(b, rand.New(rand.NewPCG(11, 0)))
+	for i, ids := 0, b.Ints(batch.IDs); i < len(ids); i++ {
+		ids[i] = int32(i)
+	}
+	p.inputs("input/", b)
+	res, err := m.Step(context.Background(), &feed.Step{Batch: b, Update: 1e6, PerEpoch: 100}) // past every warm-up
+	if err != nil {
+		return err
+	}
+	p.add("loss", []int{1}, []float32{float32(res.Loss)})
+	for _, x := range res.Parts {
+		p.add("loss/"+x.Name, []int{1}, []float32{float32(x.Value)})
+	}
+	for _, q := range m.Params().List() {
+		if !q.Frozen {
+			p.add("grad/"+q.Name, q.Shape, m.Params().Grad(q))
+		}
+	}
+	return nil
+}
+
+// inputs adds the columns of a batch.
+func (p *parity) inputs(prefix string, b *batch.Batch) {
+	for _, c := range b.Columns() {
+		p.add(prefix+c.Name, append([]int{b.Rows()}, c.Shape...), b.Data(c.Name))
+	}
+}
+
+// fill makes up the columns of a batch.
+func fill(b *batch.Batch, r *rand.Rand) {
+	for _, c := range b.Columns() {
+		x := b.Floats(c.Name)
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+			if c.Name == batch.Regions { // as those behind a ReLU of a detector
+				x[i] = max(x[i], 0)
+			}
+		}
+	}
+	if n := b.Ints(batch.RegionLengths); n != nil {
+		for i := range n {
+			n[i] = regionsMost
+		}
+	}
+	for _, t := range []batch.Text{batch.OwnText, batch.PositiveText, batch.NegativeText} {
+		tokens, lengths := b.Ints(t.Tokens), b.Ints(t.Lengths)
+		if lengths == nil {
+			continue
+		}
+		most := len(tokens) / len(lengths)
+		for i := range lengths {
+			n := 5 + r.IntN(min(most, 20)-4)
+			row := tokens[i*most:][:n]
+			for k := range row {
+				row[k] = int32(words + r.IntN(vocabulary-words))
+			}
+			row[0], row[n-1], lengths[i] = clsID, sepID, int32(n)
+		}
+	}
+}
+
+// evaluate adds the scores of all images of a split with all its captions, and the recalls.
+func (p *parity) evaluate() error {
+	r := rand.New(rand.NewPCG(13, 0))
+	side := func(e *model.Encoder, n int) *batch.Batch {
+		b := batch.New(n, e.Columns()...)
+		fill(b, r)
+		return b
+	}
+	images, texts := side(p.model.Image(), evalImages), side(p.model.Text(), evalImages*captions)
+	p.inputs("eval/", images)
+	p.inputs("eval/", texts)
+	scores, err := p.scores(images, texts)
+	if err != nil {
+		return err
+	}
+	p.add("scores", []int{evalImages, evalImages * captions}, scores)
+	ids, of := make([]int, evalImages), make([]int, evalImages*captions)
+	for i := range of {
+		ids[i/captions], of[i] = i/captions, i/captions
+	}
+	c, err := eval.NewCorrespondence(ids, of)
+	if err != nil {
+		return err
+	}
+	ranks, err := eval.Rank(c, evalImages, eval.Matrix(scores, len(of)))
+	if err != nil {
+		return err
+	}
+	var list []string
+	for _, v := range ranks.Metrics().Values() {
+		list = append(list, fmt.Sprintf("%s=%.1f", v.Name, v.Value))
+	}
+	p.meta["recalls"] = strings.Join(list, " ")
+	return nil
+}
+
+// scores are those of the tokens or features of both sides.
+func (p *parity) scores(images, texts *batch.Batch) ([]float32, error) {
+	ctx, m := context.Background(), p.model
+	if m.Interaction() != nil {
+		x, nx, err := m.Image().EncodeTokens(ctx, images)
+		if err != nil {
+			return nil, err
+		}
+		x, nx = slices.Clone(x), slices.Clone(nx)
+		y, ny, err := m.Text().EncodeTokens(ctx, texts)
+		if err != nil {
+			return nil, err
+		}
+		return m.Interaction().Scores(ctx, x, nx, slices.Clone(y), slices.Clone(ny))
+	}
+	x, err := m.Image().Features(ctx, images)
+	if err != nil {
+		return nil, err
+	}
+	x = slices.Clone(x)
+	y, err := m.Text().Features(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	score, err := m.PairScore()
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]float32, images.Rows()*texts.Rows())
+	return dst, score.Rows(p.engine, x, images.Rows(), y, texts.Rows(), dst)
+}
+
+func (p *parity) write(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	return cmp.Or(safetensors.Write(w, p.tensors, p.meta), w.Flush(), f.Close())
+}

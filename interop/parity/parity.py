@@ -1,0 +1,95 @@
+"""The published programs judge ours: scores, losses, gradients by name and recalls of shipped configurations.
+
+    make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp]
+
+DIR holds a working tree of each repository under its name, such as DIR/SCAN. For each case the program beside this file
+writes what a configuration computes on made-up data; the module of the repository gets the same parameters and inputs, and
+the two are compared. Prints a table, then what misses a bound, and exits with 1 if anything does. Repositories that are
+not there are a line, and no failure.
+"""
+import argparse
+import importlib
+import io
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+HERE = pathlib.Path(__file__).parent
+PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa")
+
+
+def compare(peer, case, path, folder):
+    """Runs one case in this process and prints its figures as JSON."""
+    warnings.simplefilter("ignore")
+    import torch
+
+    import published
+    from ours import Ours, measure
+
+    torch.set_num_threads(2)
+    torch.manual_seed(1)
+    p = importlib.import_module(peer)
+    published.open_repository(folder / getattr(p, "BELOW", ""), p.PYTHON2)
+    sys.argv = [sys.argv[0]]  # options of theirs read it
+    ours = Ours(path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        result = p.run(ours, case)
+    print(json.dumps(measure(ours, result)))
+
+
+def commit(folder):
+    return subprocess.run(["git", "-C", str(folder), "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True).stdout.strip() or "?"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--peers", type=pathlib.Path, required=True, help="folder of the working trees")
+    p.add_argument("--program", default="go run ./interop/parity", help="what writes a file of ours")
+    p.add_argument("--only", default="", help="peers, by the names of their files here, with commas")
+    p.add_argument("--case", nargs=3, help=argparse.SUPPRESS)
+    o = p.parse_args()
+    if o.case:
+        peer, case, path = o.case
+        return compare(peer, case, path, o.peers)
+    print("| repository, commit | case | configuration | scores | losses | gradients | recalls |\n|---|---|---|---|---|---|---|", flush=True)
+    failed = []
+    for peer in o.only.split(",") if o.only else PEERS:
+        m = importlib.import_module(peer)
+        folder = o.peers / m.FOLDER
+        if not folder.is_dir():
+            print(f"| {m.FOLDER} | is not in {o.peers} | | | | | |", flush=True)
+            continue
+        at = f"{getattr(m, 'OWNER', '')}{m.FOLDER}, {commit(folder)}"
+        for case, (config, sets) in m.CASES.items():
+            figures, missed = one(o, peer, case, config, sets, folder)
+            failed += [f"{at}, {case}: {x}" for x in missed]
+            number = lambda k: f"{figures[k]:.1e}" if k in figures else ""
+            gradients = f"{number('gradients')} of {figures['parameters']}" if figures.get("parameters") else ""
+            what = " ".join([f"`{config}`", *(f"`{s}`" for s in sets)])
+            print(f"| {at} | {case} | {what} | {number('scores')} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
+    for line in failed:
+        print(line)
+    return 1 if failed else 0
+
+
+def one(o, peer, case, config, sets, folder):
+    """Figures of one case and what misses a bound."""
+    with tempfile.TemporaryDirectory() as at:
+        path = os.path.join(at, "ours.safetensors")
+        extra = getattr(importlib.import_module(peer), "FLAGS", [])
+        made = subprocess.run([*o.program.split(), "-config", config, "-out", path, *extra, *sets], capture_output=True, text=True)
+        if made.returncode:
+            return {}, [f"our program: {made.stderr.strip()}"]
+        got = subprocess.run([sys.executable, __file__, "--peers", str(folder), "--case", peer, case, path], capture_output=True, text=True)
+        if got.returncode:
+            return {}, [f"the published module: {got.stderr.strip()[-1500:]}"]
+        return json.loads(got.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

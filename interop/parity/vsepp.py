@@ -1,0 +1,29 @@
+"""VSE++ (fartashf/vsepp) on features of images: its encoder has one feature of an image, which is the mean of its regions here."""
+import torch
+
+from hosts import IMAGE, Batch, options, recalls, sizes, text
+from ours import Names, Result
+
+FOLDER, PYTHON2 = "vsepp", True
+CASES = {"cosine, hardest negatives": ("gssf-vsepp", [])}
+
+
+def run(ours, case):
+    import evaluation
+    import model
+
+    m = model.VSE(options(**sizes(ours)))
+    tables = Names(ours, IMAGE), Names(ours, text(reverse=False))
+    tables[0].give(m.img_enc), tables[1].give(m.txt_enc)
+
+    b = Batch(ours, "input/")
+    loss = m.criterion(m.img_enc(b.paired.mean(1)), m.txt_enc(b.tokens, b.lengths))  # a mean before a linear layer is one behind it
+    loss.backward()
+
+    b = Batch(ours, "eval/")
+    with torch.no_grad():
+        images, captions = m.img_enc(b.images.mean(1)), m.txt_enc(b.tokens, b.lengths)[b.back]
+    repeated, captions = images.numpy().repeat(5, 0), captions.numpy()
+    found = recalls(evaluation.i2t(repeated, captions), evaluation.t2i(repeated, captions))
+    gradients = tables[0].gradients(m.img_enc) | tables[1].gradients(m.txt_enc)
+    return Result(images @ torch.from_numpy(captions).T, {"loss": loss.item()}, gradients, found)
