@@ -227,7 +227,8 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 	if tok == nil {
 		return nil
 	}
-	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
+	prompt, _ := cfg.Data.PromptText() // of a configuration that was checked
+	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens, Prompt: prompt}
 }
 
 // cleaner cleans a text as the captions of a configuration are.

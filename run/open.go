@@ -175,7 +175,7 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	if !t.Config.Has(section.Stored) {
+	if t.Config.Tokenizes() {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,8 @@ type pooling struct {
 	Weighted bool   `json:"pooling_mode_weightedmean_tokens"`
 	Last     bool   `json:"pooling_mode_lasttoken"`
 	Mode     string `json:"pooling_mode"` // in the place of all of these
+
+	Include *bool `json:"include_prompt"` // prompts are pooled with the text; nil: they are
 }
 
 // modes lists the names of its modes.
@@ -67,21 +70,28 @@ var harmless = []string{"Transformer", "CLIPModel", "Pooling", "Normalize", "Dro
 func (d *description) pool(otherwise string) string {
 	for _, m := range d.modules {
 		if !slices.Contains(harmless, m.kind()) {
-			d.note("modules.json has a module %s (%s), which is not read: features of the tower are those without it",
-				m.kind(), cmp.Or(m.Path, "no folder"))
+			d.towerNotes = append(d.towerNotes, fmt.Sprintf(
+				"modules.json has a module %s (%s), which is not read: features of the tower are those without it",
+				m.kind(), cmp.Or(m.Path, "no folder")))
 		}
 	}
 	if d.pooling == nil {
 		return otherwise
 	}
-	modes := d.pooling.modes()
-	switch {
-	case slices.Equal(modes, []string{"mean"}):
-		return "mean"
-	case slices.Equal(modes, []string{"cls"}):
-		return "class"
+	if pool, ok := d.pooling.ours(); ok {
+		return pool
 	}
-	d.note("%s has another pooling than cls or mean alone (%s): %s is taken", d.poolingFile,
-		cmp.Or(strings.Join(modes, ", "), "none"), otherwise)
+	d.note("%s has another pooling than one of cls, mean, max and lasttoken alone (%s): %s is taken", d.poolingFile,
+		cmp.Or(strings.Join(d.pooling.modes(), ", "), "none"), otherwise)
 	return otherwise
+}
+
+// ours is the pool as model.text.pool names it, false where it has none.
+func (p *pooling) ours() (pool string, ok bool) {
+	modes := p.modes()
+	if len(modes) != 1 {
+		return "", false
+	}
+	pool, ok = map[string]string{"mean": "mean", "cls": "class", "max": "max", "lasttoken": "end"}[modes[0]]
+	return pool, ok
 }

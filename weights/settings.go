@@ -30,6 +30,8 @@ type description struct {
 	named    bool // the family was asked for by its name
 	settings []Setting
 	notes    []string
+	// of a tower that starts from the weights, and not of the encoder as a whole
+	towerNotes []string
 	unlike   []string        // see Model.Unlike
 	assumed  map[string]bool // keys whose values no file says
 	smooth   bool            // the family's program resamples positions of images with antialias=True
