@@ -241,6 +241,11 @@ func Texts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery 
 	return tasks.List{Texts: texts, Clean: cleaner(cfg), Columned: columns}
 }
 
+// BlankTexts is Texts of which nothing may be left: what stands around a text is then all there is.
+func BlankTexts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery {
+	return tasks.List{Texts: texts, Clean: cleaner(cfg), Columned: columns, Blank: true}
+}
+
 // logged returns the values of an outcome as metrics.jsonl names them.
 func logged(o Scores) map[string]float64 {
 	t, _ := tasks.Find(all.List, o.Task())

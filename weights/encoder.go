@@ -74,7 +74,7 @@ func (x *facts) readSentence(folder, inner string) error {
 
 // encoder is what a model of one tower is as a whole. Parameters of Dense modules are added to those of the tower.
 func (d *description) encoder() (e Encoder, err error) {
-	image, text := d.has(imagePositions) || d.depth("image/") > 0, d.has(textPositions)
+	image, text := d.hasSide("image"), d.hasSide("text")
 	switch {
 	case image && text:
 		return e, nil
@@ -124,6 +124,16 @@ func (d *description) encoder() (e Encoder, err error) {
 		}
 	}
 	return e, nil
+}
+
+// hasSide says whether there are parameters of a tower.
+func (d *description) hasSide(side string) bool {
+	for name := range d.values {
+		if strings.HasPrefix(name, side+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // dense adds the Dense module in a folder.

@@ -1,12 +1,18 @@
 package convert
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/sentences"
+	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/checkpoint"
 	"github.com/geoalign/geoalign/weights"
 )
 
@@ -59,4 +65,47 @@ func encoderSettings(m *weights.Model) (list []weights.Setting, err error) {
 		set("data.tokens", tower.Model.Text.Positions) // texts are cut where the table of positions ends
 	}
 	return list, nil
+}
+
+// Open opens what is at path to be used as it is: a run or step folder, or stored weights, by the configuration that
+// Import gives them. A file o.File comes before the settings of weights. Close the result after use.
+func Open(path string, o run.OpenOptions) (*run.Trained, error) {
+	if folder.HasRun(path) || checkpoint.IsStep(path) {
+		return run.Open(path, o)
+	}
+	m, err := weights.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := used(m, o)
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return t, nil
+}
+
+// used opens the model of stored weights, which it owns.
+func used(m *weights.Model, o run.OpenOptions) (*run.Trained, error) {
+	if err := unlike(m); err != nil {
+		return nil, err
+	}
+	r := described(m.Path(), m)
+	cfg, err := r.config(m, ImportOptions{File: o.File, Set: o.Set, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	tok, err := tokenizerOf(cfg)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := setup.Engine(cfg)
+	if err != nil {
+		return nil, err
+	}
+	model, err := train.OpenWeights(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: wordRows(m), Start: m})
+	if err != nil {
+		engine.Close()
+		return nil, err
+	}
+	return run.Use(cfg, engine, model, tok, m, o.Log), nil
 }

@@ -59,27 +59,19 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	defer m.Close()
 	r := described(o.From, m)
-	if unlike := append(slices.Clone(m.Unlike), m.Encoder.Refused...); len(unlike) > 0 {
+	if err := unlike(m); err != nil {
 		if o.DryRun {
 			return r, nil
 		}
-		keys := "towers can start from it, with init.image.path and init.text.path"
-		if r.Side != "" {
-			keys = fmt.Sprintf("a tower can start from it, with init.%s.path", r.Side)
-		}
-		return nil, console.Argument("%s: features would be others than those of the weights: %s: %s", m.Path(),
-			strings.Join(unlike, "; "), keys)
+		return nil, err
 	}
 	cfg, err := r.config(m, o)
 	if err != nil {
 		return nil, err
 	}
 	var tok *tokenizer.Tokenizer // none in a dry run, which reads no text
-	if !o.DryRun && cfg.Tokenizes() {
-		if tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template); err != nil {
-			return nil, fmt.Errorf("data.vocab: %w", err)
-		}
-		if err := setup.Classless(cfg, tok); err != nil {
+	if !o.DryRun {
+		if tok, err = tokenizerOf(cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -111,6 +103,32 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		}
 		return runlog.Prepare(o.Out, text, env)
 	})
+}
+
+// unlike says why features would be others than those of the weights, nil where they would not.
+func unlike(m *weights.Model) error {
+	list := slices.Concat(m.Unlike, m.Encoder.Refused)
+	if len(list) == 0 {
+		return nil
+	}
+	cure := "towers can start from it, with init.image.path and init.text.path"
+	if side := m.Encoder.Side; side != "" {
+		cure = fmt.Sprintf("a tower can start from it, with init.%s.path", side)
+	}
+	return console.Argument("%s: features would be others than those of the weights: %s: %s", m.Path(),
+		strings.Join(list, "; "), cure)
+}
+
+// tokenizerOf opens the tokenizer of a configuration, nil where it has none.
+func tokenizerOf(cfg config.Config) (*tokenizer.Tokenizer, error) {
+	if !cfg.Tokenizes() {
+		return nil, nil
+	}
+	tok, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
+	if err != nil {
+		return nil, fmt.Errorf("data.vocab: %w", err)
+	}
+	return tok, setup.Classless(cfg, tok)
 }
 
 // wordRows is the number of rows of the embeddings of words, 0 without any.
