@@ -10,7 +10,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-
 // Reset returns the override that gives the key at path its default; one without a key is a mistake of the program.
 func Reset(path string) string {
 	defaults := Default()

@@ -182,6 +182,8 @@ func oneEncoder(cfg config.Config, o Options, space space.Space) (design, error)
 		}
 		h.Layers = append(h.Layers, l)
 	}
-	one.head = h
+	if one.head = h; len(h.Layers) == 0 {
+		one.head = h.Projection
+	}
 	return design{image: one, text: one, views: true}, nil
 }

@@ -2,7 +2,6 @@ package weights
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -73,11 +72,11 @@ func (x *facts) readSentence(folder, inner string) error {
 }
 
 // encoder is what a model of one tower is as a whole. Parameters of Dense modules are added to those of the tower.
-func (d *description) encoder() (e Encoder, err error) {
+func (d *description) encoder() (e Encoder) {
 	image, text := d.hasSide("image"), d.hasSide("text")
 	switch {
 	case image && text:
-		return e, nil
+		return e
 	case image:
 		e.Side = "image"
 	default:
@@ -115,15 +114,15 @@ func (d *description) encoder() (e Encoder, err error) {
 		case kind == "Normalize":
 			e.Unit = true
 		case kind == "Dense" && pooled:
-			if err := d.dense(&e, m.Path); err != nil {
-				return e, err
+			if err := d.dense(&e, m.Path); err != nil { // a tower can start from the weights all the same
+				refuse("%v", err)
 			}
 		default:
 			refuse("modules.json has the module %s (%s): Transformer, Pooling, Dense, Dropout and Normalize are read, in this order",
 				m.Type, cmp.Or(m.Path, "no folder"))
 		}
 	}
-	return e, nil
+	return e
 }
 
 // hasSide says whether there are parameters of a tower.
@@ -181,12 +180,4 @@ func (d *description) dense(e *Encoder, folder string) error {
 	}
 	e.Dense = append(e.Dense, l)
 	return nil
-}
-
-// Err says why the encoder is not read, nil where it is.
-func (e Encoder) Err() error {
-	if len(e.Refused) == 0 {
-		return nil
-	}
-	return errors.New(strings.Join(e.Refused, "; "))
 }

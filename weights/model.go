@@ -19,7 +19,7 @@ type Model struct {
 	Notes  []string // what was assumed, or differs
 	// of the notes, why features of both sides would be others than those of the weights; each tower alone is read
 	// rightly
-	Unlike    []string
+	Unlike []string
 	// TowerNotes are further ones, of a tower that starts from the weights alone: what stands behind it is not read then.
 	TowerNotes []string
 	Encoder    Encoder
@@ -90,11 +90,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if odd := fit.odd(); len(odd) > 0 {
 		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
 	}
-	e, err := d.encoder()
-	if err != nil {
-		return nil, err
-	}
-	return &Model{Family: fit.name, Encoder: e, TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
+	return &Model{Family: fit.name, Encoder: d.encoder(), TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
 		settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
 }
 

@@ -2,6 +2,7 @@ package weights
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -12,21 +13,37 @@ import (
 // pooling is what is read of 1_Pooling/config.json of sentence-transformers: what stands for a text. Several modes
 // stand side by side.
 type pooling struct {
-	Class    bool   `json:"pooling_mode_cls_token"`
-	Mean     bool   `json:"pooling_mode_mean_tokens"`
-	Max      bool   `json:"pooling_mode_max_tokens"`
-	Root     bool   `json:"pooling_mode_mean_sqrt_len_tokens"`
-	Weighted bool   `json:"pooling_mode_weightedmean_tokens"`
-	Last     bool   `json:"pooling_mode_lasttoken"`
-	Mode     string `json:"pooling_mode"` // in the place of all of these
+	Class    bool  `json:"pooling_mode_cls_token"`
+	Mean     bool  `json:"pooling_mode_mean_tokens"`
+	Max      bool  `json:"pooling_mode_max_tokens"`
+	Root     bool  `json:"pooling_mode_mean_sqrt_len_tokens"`
+	Weighted bool  `json:"pooling_mode_weightedmean_tokens"`
+	Last     bool  `json:"pooling_mode_lasttoken"`
+	Mode     names `json:"pooling_mode"` // in the place of all of these
 
 	Include *bool `json:"include_prompt"` // prompts are pooled with the text; nil: they are
 }
 
+// names is one name, or a list of them.
+type names []string
+
+// UnmarshalJSON reads either.
+func (n *names) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*n = nil
+		if one != "" {
+			*n = names{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(n))
+}
+
 // modes lists the names of its modes.
 func (p *pooling) modes() []string {
-	if p.Mode != "" {
-		return []string{p.Mode}
+	if len(p.Mode) > 0 {
+		return p.Mode
 	}
 	list := map[string]bool{"cls": p.Class, "mean": p.Mean, "max": p.Max, "mean_sqrt_len": p.Root,
 		"weightedmean": p.Weighted, "lasttoken": p.Last}

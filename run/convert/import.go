@@ -214,7 +214,12 @@ func trainedAs(m *weights.Model) []weights.Setting {
 func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, error) {
 	given := config.Given(o.File)
 	var sets []string
-	settings := append(trainedAs(m), m.Settings()...)
+	for _, s := range trainedAs(m) {
+		if !given[s.Key] {
+			sets = append(sets, s.String())
+		}
+	}
+	settings := m.Settings()
 	if r.Side != "" {
 		var err error
 		if settings, err = encoderSettings(m); err != nil {
