@@ -49,7 +49,7 @@ func (c *Config) problems() Errors {
 		s := f.pointer()
 		switch {
 		case idle != "" && strings.HasPrefix(f.path, idle):
-		case f.tag.Get("when") == string(section.Steps) && !k.Has(section.Steps):
+		case strings.HasPrefix(f.tag.Get("when"), string(section.Steps)) && !f.when.Holds(k.View):
 			idle = f.path + "."
 		default:
 			k.Enter(f.path)

@@ -18,14 +18,15 @@ type Model struct {
 	// classes (images alone: fine-tuning of an image tower for classification) | simcse (texts alone: contrast of
 	// sentences with themselves under other dropout, or with given positives) | heads (MLPs over stored features) |
 	// sentence_pairs (texts alone: fine-tuning on pairs of sentences with a class or a score) | align (a closed form
-	// over stored features, fitted in one go)
+	// over stored features, fitted in one go) | text_encoder, image_encoder (one tower with its pool and what stands
+	// behind it, as trainer import makes it of weights: it is used as it is and not trained)
 	System string `toml:"system" fixed:"meaning"`
 
 	Image  encoders.ImageOptions `toml:"image" when:"images"`
 	Text   encoders.TextOptions  `toml:"text" when:"words"`
 	LoRA   encoders.LoRA         `toml:"lora" when:"towers"`
 	Tuning encoders.Tuning       `toml:"tuning" when:"towers"`
-	Head   encoders.HeadOptions  `toml:"head" when:"steps"`
+	Head   encoders.HeadOptions  `toml:"head" when:"steps or one encoder"`
 
 	AttentionMetric encoders.AttentionMetric `toml:"attention_metric" when:"towers"`
 
@@ -57,6 +58,8 @@ var systems = []struct {
 	{"sentence_pairs", []section.Fact{section.Sentences, section.SentencePairs, section.Words, section.Towers, section.Steps}},
 	{"heads", []section.Fact{section.Captions, section.Stored, section.FeatureHeads, section.Momentum, section.Queued, section.Steps}},
 	{"align", []section.Fact{section.Captions, section.Stored, section.Fitted, section.Queued}},
+	{"text_encoder", []section.Fact{section.Sentences, section.OneEncoder, section.Words, section.Towers}},
+	{"image_encoder", []section.Fact{section.ImagesAlone, section.OneEncoder, section.Images, section.Towers}},
 }
 
 // given are the facts of a system, those of the first one where its name is wrong: that is
@@ -92,6 +95,11 @@ func ofSystem(f section.Fact) bool {
 		}
 	}
 	return false
+}
+
+// Tokenizes says whether a run has a tokenizer.
+func (c *Config) Tokenizes() bool {
+	return !c.Has(section.Stored) && (!c.Has(section.OneEncoder) || c.Has(section.Words))
 }
 
 // Folded is m without what weights can take in, or that says nothing of a trained model: adapters of low rank,

@@ -10,10 +10,6 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Override returns "path=value" for a text, in the writing that gives it back whatever
-// characters it has.
-func Override(path, value string) string { return override(path, value) }
-
 // Reset returns the override that gives the key at path its default; one without a key is a mistake of the program.
 func Reset(path string) string {
 	defaults := Default()
@@ -24,11 +20,11 @@ func Reset(path string) string {
 	if x := reflect.ValueOf(v); x.Kind() == reflect.Slice && x.Len() == 0 {
 		return path + "=[]"
 	}
-	return override(path, v)
+	return Override(path, v)
 }
 
-// override writes a value as TOML.
-func override(path string, value any) string {
+// Override returns "path=value" for a value, as TOML writes it: a text is given back whatever characters it has.
+func Override(path string, value any) string {
 	text, err := toml.Marshal(map[string]any{"v": value})
 	if err != nil { // not of the values of keys
 		panic(err)

@@ -19,6 +19,8 @@ type Tokenizer interface {
 type Texts struct {
 	Tokenizer Tokenizer
 	Tokens    int // token positions of a text, L
+	// Prompt stands before every text, such as "query: "; empty: nothing does.
+	Prompt string
 }
 
 // check says what is wrong with t.
@@ -58,7 +60,7 @@ func (t *Texts) FillText(text string, row batch.Row, of batch.Text) {
 	if t == nil || tokens == nil && lengths == nil {
 		return
 	}
-	ids := t.Tokenizer.Encode(text, t.Tokens)
+	ids := t.Tokenizer.Encode(t.Prompt+text, t.Tokens)
 	rest := tokens[copy(tokens, ids):]
 	for i, pad := 0, t.Tokenizer.PadID(); i < len(rest); i++ {
 		rest[i] = pad

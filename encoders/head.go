@@ -28,6 +28,9 @@ type HeadOptions struct {
 	Topology string `toml:"topology" fixed:"model"`
 	// with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
 	TokenBlocks int `toml:"token_blocks" fixed:"model" max:"128"`
+	// layers behind the pool and the projection, as the Dense modules of sentence-transformers: of each its width, its
+	// activation (tanh, gelu, relu or silu; none without) and nobias where it has no bias, as in "512 tanh"
+	Dense []string `toml:"dense" when:"one encoder" fixed:"meaning"`
 }
 
 // Styles of heads.
@@ -55,6 +58,10 @@ func (h *HeadOptions) Check(k *section.Checker) {
 	k.Require("topology", !k.Has(section.Stored) || !space.Tokens, "must be sphere, Ob(n,m) or euclid",
 		k.Named()+" has one class token for each feature, and Multi(n,m) needs m")
 	always := k.Value("objective.simcse.head") == "always" && !k.Has(section.SentencePairs)
+	if k.Has(section.OneEncoder) {
+		h.checkDense(k)
+		return
+	}
 	k.Require("dim", !k.Has(section.Sentences) || h.Dim == text.Width || always, "must be model.text.width",
 		"an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
 	k.Require("topology", h.Topology == "sphere" || k.Has(section.Tokens) || k.Has(section.Stored), `must be "sphere"`,

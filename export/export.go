@@ -23,10 +23,11 @@ const (
 	OpenCLIP = "open_clip"
 	ALBEF    = "albef"
 	ONNX     = "onnx"
+	Sentence = "sentence-transformers"
 )
 
 // Forms lists them.
-func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONNX} }
+func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONNX, Sentence} }
 
 // Model is what is written.
 type Model struct {
@@ -98,7 +99,7 @@ func (x *job) note(format string, args ...any) {
 
 func (x *job) write() (Written, error) {
 	forms := map[string]func() error{Geoalign: x.geoalign, HF: x.hf, Timm: x.timm, OpenCLIP: x.openCLIP, ALBEF: x.albef,
-		ONNX: x.onnx}
+		ONNX: x.onnx, Sentence: x.sentence}
 	form := forms[x.To]
 	if form == nil {
 		return Written{}, fmt.Errorf("there is no form %q: use %s", x.To, strings.Join(Forms(), ", "))

@@ -29,6 +29,8 @@ func (x *job) pretrained(class string, naming weights.Naming, params []weights.P
 	x.json("config.json", config)
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("transformers.%s.from_pretrained(%q)", class, x.Out)
-	x.leftOut(params)
+	if x.To != Sentence { // which has the head too
+		x.leftOut(params)
+	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 			return "", x.refuse("model.text.style", x.Config.Model.Text.Style,
 				"recurrent layers are written in no other form")
 		}
-		if t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
+		if t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
 			t.Pool == encoders.PoolFirstLast {
 			return "", x.refuse("model.text.pool", string(t.Pool), "this pool is written in no other form")
 		}
@@ -126,6 +126,9 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 		_, width := s.Tower.Shape()
 		g.Output(side+"_embeds", features, side+"s", s.Head.Dimension())
 		g.Output(side+"_pooled", g.Flat(classes), side+"s", s.Tower.Classes()*width)
+		if x.Config.Has(section.OneEncoder) && g.States() != "" {
+			g.Output("last_hidden_state", g.States(), side+"s", "tokens", width)
+		}
 	}
 	return features, nil
 }

@@ -32,7 +32,8 @@ func (x *job) tokenizerFiles() error {
 	}
 	x.text("tokenizer.json", b)
 	// whose program has that rule
-	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) {
+	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) &&
+		!(x.To == Sentence && clean == data.CleanLower) {
 		x.note("captions were cleaned before the tokenizer read them (data.clean = %q), which its files do not do: clean texts in the same way first", clean)
 	}
 	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens,

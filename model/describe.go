@@ -59,6 +59,14 @@ func Layout(cfg config.Config, o Options) (*Params, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Has(section.OneEncoder) {
+		n := newNet(params)
+		if _, _, err := m.text.build(shape{1, m.text.Len(), readFeatures}, n); err != nil {
+			return nil, err
+		}
+		slices.SortFunc(params.list, func(a, b *Param) int { return strings.Compare(a.Name, b.Name) })
+		return params, nil
+	}
 	p := &Trainer{Model: m}
 	if err := p.newQueue(); err != nil {
 		return nil, err

@@ -72,13 +72,18 @@ func newDesign(cfg config.Config, o Options) (design, error) {
 		d = sentencePairs(cfg, o, space)
 	case "heads":
 		d = heads(cfg, o, space)
+	case "text_encoder", "image_encoder":
+		d, err = oneEncoder(cfg, o, space)
+		if err != nil {
+			return design{}, err
+		}
 	default:
 		if cfg.Has(section.Fitted) {
 			return design{}, config.Errors{{Path: "model.system", Value: s,
 				Msg:  "has no steps, which are asked for here",
 				Hint: "it is fitted at once, by trainer train; use another system"}}
 		}
-		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs or heads", s)
+		return design{}, fmt.Errorf("model: there is no model.system %q: use albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs, heads, text_encoder or image_encoder", s)
 	}
 	// The teacher of pairs sees the second view, where a loss reads what it makes of images.
 	if cfg.Data.Views > 1 && !d.views && (cfg.Has(section.SecondView) || len(o.Losses) > 0) {

@@ -1,8 +1,11 @@
 package model
 
 import (
+	"fmt"
+
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/space"
@@ -159,4 +162,28 @@ func sentencePairs(cfg config.Config, o Options, space space.Space) design {
 		one.inTraining = t
 	}
 	return design{image: one, text: one, views: true}
+}
+
+// oneEncoder is a tower of texts or of images as it is used, with its projection or with the layers behind its pool.
+// Both sides are this tower.
+func oneEncoder(cfg config.Config, o Options, space space.Space) (design, error) {
+	one := side{name: "text", proj: "text_proj"}
+	if cfg.Has(section.Images) {
+		one = side{name: "image", proj: "image_proj", tower: imageTower(cfg, space)}
+	} else {
+		one.tower = textTower(cfg, o, space)
+	}
+	h := encoders.Dense{Projection: encoders.Projection{Space: space, Identity: cfg.Model.Head.Whole(one.name),
+		NoBias: one.name == "image" || cfg.Model.Text.Style != encoders.StyleSigLIP}}
+	for _, item := range cfg.Model.Head.Dense {
+		l, err := encoders.ParseDense(item)
+		if err != nil {
+			return design{}, fmt.Errorf("model: model.head.dense: %w", err)
+		}
+		h.Layers = append(h.Layers, l)
+	}
+	if one.head = h; len(h.Layers) == 0 {
+		one.head = h.Projection
+	}
+	return design{image: one, text: one, views: true}, nil
 }

@@ -227,7 +227,8 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 	if tok == nil {
 		return nil
 	}
-	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
+	prompt, _ := cfg.Data.PromptText() // of a configuration that was checked
+	return &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens, Prompt: prompt}
 }
 
 // cleaner cleans a text as the captions of a configuration are.
@@ -238,6 +239,11 @@ func cleaner(cfg config.Config) func(string) string {
 // Texts is a gallery of texts that no split has, cleaned as captions are: the columns of the tokenizer.
 func Texts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery {
 	return tasks.List{Texts: texts, Clean: cleaner(cfg), Columned: columns}
+}
+
+// BlankTexts is Texts of which nothing may be left: what stands around a text is then all there is.
+func BlankTexts(cfg config.Config, texts []string, columns *data.Texts) data.Gallery {
+	return tasks.List{Texts: texts, Clean: cleaner(cfg), Columned: columns, Blank: true}
 }
 
 // logged returns the values of an outcome as metrics.jsonl names them.

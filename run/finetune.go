@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/tasks/classes"
 	"github.com/geoalign/geoalign/tasks/grounding"
 	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/train/checkpoint"
 )
 
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
@@ -164,6 +165,12 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	if err != nil {
 		return base, err
 	}
+	if base.Has(section.OneEncoder) && task == "" {
+		if base.Has(section.Words) {
+			return finetuneEncoder(ck, path, base, o)
+		}
+		task = classes.Name
+	}
 	task = cmp.Or(task, base.Task(), retrieval.Name)
 	if task != classes.Name && (base.Has(section.Sentences) || base.Has(section.ImagesAlone)) {
 		return base, console.Argument(
@@ -199,4 +206,29 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 		return cfg, err
 	}
 	return cfg, cfg.Validate() // of a stored one not everything is
+}
+
+// encoderSets are the settings that train the tower of an encoder of texts on sentences, as in SimCSE, where they are
+// not of the encoder: a small learning rate from the first step on.
+var encoderSets = append([]string{"model.system=simcse", "model.head.identity=''", "model.head.topology=sphere",
+	"objective.simcse.weight=1", "objective.simcse.head=none", "objective.distill.alpha=0", "momentum.enabled=false",
+	"optimizer.lr=3e-5", "schedule.warmup_steps=0", "schedule.min_lr=0", "train.max_epochs=1", "data.kind=sentences"},
+	alone...)
+
+// finetuneEncoder is FinetuneConfig of an encoder of texts. What stands behind its pool is not trained.
+func finetuneEncoder(ck *checkpoint.Checkpoint, path string, base config.Config, o OpenOptions) (config.Config, error) {
+	if n := len(base.Model.Head.Dense); n > 0 || !base.Model.Head.Whole("text") {
+		return base, console.Argument("%s has layers behind its pool (model.head), which are not fine-tuned: train its tower by a system of your own, with init.checkpoint or with init.text.path", ck.Path)
+	}
+	sets := encoderSets
+	if o.File != "" { // which says how it is trained
+		sets = nil
+	}
+	o.Set = slices.Concat(sets, []string{config.Override("init.checkpoint", path), "run.name=finetune", "run.out=''"},
+		o.Set)
+	cfg, err := ConfigOver(ck, o)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Validate()
 }

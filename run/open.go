@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/data/transform"
+	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
@@ -56,9 +57,18 @@ type Trained struct {
 	Twin  bool           // the momentum encoder takes the place of the parameters that have a copy there
 	Group parallel.Group // of processes that use the checkpoint together
 
-	log io.Writer
+	log    io.Writer
+	source io.Closer // of the parameters where there is no checkpoint
 
 	evaluated *Split // by the last evaluation; nil before it
+}
+
+// Use returns a model that no checkpoint has, such as one of stored weights, as one that is opened to be used. It has
+// no folder: what reads or writes there is for checkpoints. It owns engine and source, which it closes.
+func Use(cfg config.Config, engine *compute.Engine, m *model.Model, tok *tokenizer.Tokenizer, source io.Closer,
+	log io.Writer) *Trained {
+	return &Trained{Config: cfg, Engine: engine, Model: towers{m}, Tokenizer: tok, Group: parallel.Single{}, log: log,
+		source: source}
 }
 
 // Open opens the checkpoint at path, a step folder or a run folder (its newest), for
@@ -175,7 +185,7 @@ func (t *Trained) Load() (err error) {
 			return err
 		}
 	}
-	if !t.Config.Has(section.Stored) {
+	if t.Config.Tokenizes() {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return err
 		}
@@ -320,6 +330,9 @@ func (t *Trained) LeftOut() int { return t.evaluated.LeftOut() }
 func (t *Trained) Close() error {
 	if t.Engine != nil {
 		t.Engine.Close()
+	}
+	if t.source != nil {
+		return t.source.Close()
 	}
 	return t.Checkpoint.Close()
 }

@@ -63,6 +63,9 @@ func (r *Run) first() bool { return r.group.Rank() == 0 }
 // check looks at the configuration, which must be that of all ranks: they go other ways else.
 func (b *opening) check(context.Context) error {
 	err := b.cfg.Validate()
+	if err == nil && b.cfg.Has(section.OneEncoder) {
+		err = console.Argument("model.system %q is not trained: it is used as it is; trainer finetune --checkpoint RUN trains from it, and trainer train --config FILE with init.checkpoint", b.cfg.Model.System)
+	}
 	if err == nil {
 		err = setup.NeedsPairs(b.cfg)
 	}

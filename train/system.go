@@ -123,6 +123,11 @@ func Layout(cfg config.Config, with ModelOptions) (*model.Params, error) {
 	return model.Layout(cfg, with.options())
 }
 
+// OpenWeights returns the model of a configuration for inference, with the parameters of with.Start.
+func OpenWeights(cfg config.Config, with ModelOptions) (*model.Model, error) {
+	return model.Open(cfg, with.options(), with.Start)
+}
+
 // options are those of the model.
 func (with ModelOptions) options() model.Options {
 	o := modelOptions(with.Tokenizer, with.Engine)

@@ -169,6 +169,8 @@ type facts struct {
 	modules     []module
 	pooling     *pooling
 	poolingFile string
+	sentence    sentence
+	folder      string // of the modules
 }
 
 // kinds are what the files call the model, none without any. A folder may have a model in the forms of two programs.
@@ -186,8 +188,9 @@ func (x *facts) kinds() (kinds []string) {
 }
 
 // readFacts reads the files of a folder. None of them need be there.
-func readFacts(folder string) (*facts, error) {
-	x := &facts{path: filepath.Join(folder, "config.json"), tokenizer: findTokenizer(folder)}
+// modules is the folder that has those of sentence-transformers.
+func readFacts(folder, modules string) (*facts, error) {
+	x := &facts{path: filepath.Join(folder, "config.json"), tokenizer: findTokenizer(folder), folder: modules}
 	if _, err := readJSON(x.path, &x.config); err != nil {
 		return nil, err
 	}
@@ -223,7 +226,7 @@ func readFacts(folder string) (*facts, error) {
 			file.found()
 		}
 	}
-	return x, x.readModules(folder)
+	return x, x.readSentence(modules, folder)
 }
 
 // readJSON reads a file of JSON, false where there is none.

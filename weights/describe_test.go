@@ -77,9 +77,9 @@ func TestFilesBeside(t *testing.T) {
 	}{
 		{"bert", map[string]string{"1_Pooling/config.json": `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"1_Pooling/config.json": "\ufeff" + `{"word_embedding_dimension": 8, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
-		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_max_tokens": true}`}, "1_Pooling/config.json has another pooling"},
-		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}`}, "than cls or mean alone (cls, mean): class is taken"},
-		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}`}, "than cls or mean alone (max, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_sqrt_len_tokens": true}`}, "1_Pooling/config.json has another pooling"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}`}, "than one of cls, mean, max and lasttoken alone (cls, mean): class is taken"},
+		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}`}, "than one of cls, mean, max and lasttoken alone (max, mean): class is taken"},
 		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode": "mean"}`}, `model.text.pool="mean" bert: `},
 		{"bert", map[string]string{"modules.json": modules("WordWeights", "Pooling"), "2_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"modules.json": modules("Pooling", "Dense", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_cls_token": true}`}, "modules.json has a module Dense (2_Dense), which is not read"},

@@ -19,8 +19,11 @@ type Model struct {
 	Notes  []string // what was assumed, or differs
 	// of the notes, why features of both sides would be others than those of the weights; each tower alone is read
 	// rightly
-	Unlike    []string
-	Tokenizer Tokenizer
+	Unlike []string
+	// TowerNotes are further ones, of a tower that starts from the weights alone: what stands behind it is not read then.
+	TowerNotes []string
+	Encoder    Encoder
+	Tokenizer  Tokenizer
 
 	file     *File
 	fit      *fit
@@ -51,11 +54,19 @@ func OpenAs(path, family string) (*Model, error) {
 		return nil, fmt.Errorf("weights: there is no family %q: the families are %s", family,
 			strings.Join(FamilyNames(), ", "))
 	}
-	f, err := OpenFile(path)
+	inner, err := transformerFolder(path)
+	if err != nil {
+		return nil, fmt.Errorf("weights: %w", err)
+	}
+	f, err := OpenFile(inner)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := readFacts(filepath.Dir(f.Path))
+	modules := filepath.Dir(f.Path)
+	if inner != path {
+		modules = path
+	}
+	facts, err := readFacts(filepath.Dir(f.Path), modules)
 	if err == nil {
 		var m *Model
 		if m, err = describe(f, facts, family); err == nil {
@@ -79,7 +90,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if odd := fit.odd(); len(odd) > 0 {
 		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
 	}
-	return &Model{Family: fit.name, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
+	return &Model{Family: fit.name, Encoder: d.encoder(), TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
 		settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
 }
 

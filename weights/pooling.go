@@ -2,6 +2,8 @@ package weights
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -11,19 +13,37 @@ import (
 // pooling is what is read of 1_Pooling/config.json of sentence-transformers: what stands for a text. Several modes
 // stand side by side.
 type pooling struct {
-	Class    bool   `json:"pooling_mode_cls_token"`
-	Mean     bool   `json:"pooling_mode_mean_tokens"`
-	Max      bool   `json:"pooling_mode_max_tokens"`
-	Root     bool   `json:"pooling_mode_mean_sqrt_len_tokens"`
-	Weighted bool   `json:"pooling_mode_weightedmean_tokens"`
-	Last     bool   `json:"pooling_mode_lasttoken"`
-	Mode     string `json:"pooling_mode"` // in the place of all of these
+	Class    bool  `json:"pooling_mode_cls_token"`
+	Mean     bool  `json:"pooling_mode_mean_tokens"`
+	Max      bool  `json:"pooling_mode_max_tokens"`
+	Root     bool  `json:"pooling_mode_mean_sqrt_len_tokens"`
+	Weighted bool  `json:"pooling_mode_weightedmean_tokens"`
+	Last     bool  `json:"pooling_mode_lasttoken"`
+	Mode     names `json:"pooling_mode"` // in the place of all of these
+
+	Include *bool `json:"include_prompt"` // prompts are pooled with the text; nil: they are
+}
+
+// names is one name, or a list of them.
+type names []string
+
+// UnmarshalJSON reads either.
+func (n *names) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*n = nil
+		if one != "" {
+			*n = names{one}
+		}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(n))
 }
 
 // modes lists the names of its modes.
 func (p *pooling) modes() []string {
-	if p.Mode != "" {
-		return []string{p.Mode}
+	if len(p.Mode) > 0 {
+		return p.Mode
 	}
 	list := map[string]bool{"cls": p.Class, "mean": p.Mean, "max": p.Max, "mean_sqrt_len": p.Root,
 		"weightedmean": p.Weighted, "lasttoken": p.Last}
@@ -67,21 +87,28 @@ var harmless = []string{"Transformer", "CLIPModel", "Pooling", "Normalize", "Dro
 func (d *description) pool(otherwise string) string {
 	for _, m := range d.modules {
 		if !slices.Contains(harmless, m.kind()) {
-			d.note("modules.json has a module %s (%s), which is not read: features of the tower are those without it",
-				m.kind(), cmp.Or(m.Path, "no folder"))
+			d.towerNotes = append(d.towerNotes, fmt.Sprintf(
+				"modules.json has a module %s (%s), which is not read: features of the tower are those without it",
+				m.kind(), cmp.Or(m.Path, "no folder")))
 		}
 	}
 	if d.pooling == nil {
 		return otherwise
 	}
-	modes := d.pooling.modes()
-	switch {
-	case slices.Equal(modes, []string{"mean"}):
-		return "mean"
-	case slices.Equal(modes, []string{"cls"}):
-		return "class"
+	if pool, ok := d.pooling.ours(); ok {
+		return pool
 	}
-	d.note("%s has another pooling than cls or mean alone (%s): %s is taken", d.poolingFile,
-		cmp.Or(strings.Join(modes, ", "), "none"), otherwise)
+	d.note("%s has another pooling than one of cls, mean, max and lasttoken alone (%s): %s is taken", d.poolingFile,
+		cmp.Or(strings.Join(d.pooling.modes(), ", "), "none"), otherwise)
 	return otherwise
+}
+
+// ours is the pool as model.text.pool names it, false where it has none.
+func (p *pooling) ours() (pool string, ok bool) {
+	modes := p.modes()
+	if len(modes) != 1 {
+		return "", false
+	}
+	pool, ok = map[string]string{"mean": "mean", "cls": "class", "max": "max", "lasttoken": "end"}[modes[0]]
+	return pool, ok
 }

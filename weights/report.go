@@ -22,7 +22,7 @@ type Report struct {
 // Report returns what was read so far.
 func (m *Model) Report() Report {
 	r := Report{Family: m.Family, Missing: slices.Clone(m.fit.missing), Unneeded: slices.Clone(m.fit.unneeded),
-		Unexpected: slices.Clone(m.fit.unexpected), Notes: slices.Clone(m.Notes)}
+		Unexpected: slices.Clone(m.fit.unexpected), Notes: slices.Concat(m.Notes, m.TowerNotes)}
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	for _, name := range m.Names() {

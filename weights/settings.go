@@ -30,9 +30,11 @@ type description struct {
 	named    bool // the family was asked for by its name
 	settings []Setting
 	notes    []string
-	unlike   []string        // see Model.Unlike
-	assumed  map[string]bool // keys whose values no file says
-	smooth   bool            // the family's program resamples positions of images with antialias=True
+	// of a tower that starts from the weights, and not of the encoder as a whole
+	towerNotes []string
+	unlike     []string        // see Model.Unlike
+	assumed    map[string]bool // keys whose values no file says
+	smooth     bool            // the family's program resamples positions of images with antialias=True
 }
 
 // imageFacts and textFacts are what the towers of a family have where no file says other.

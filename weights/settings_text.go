@@ -76,6 +76,10 @@ func (d *description) text(o textFacts) error {
 	switch {
 	case err != nil:
 		return err
+	case d.sentence.Longest > positions:
+		d.note("sentence_bert_config.json has max_seq_length = %d, and there are %d positions: texts are cut there",
+			d.sentence.Longest, positions)
+		d.set("data.tokens", positions)
 	case longest > 0 && longest < positions:
 		d.set("data.tokens", longest)
 	case o.tokens:
@@ -96,6 +100,9 @@ func (d *description) untied(matrix string) {
 // longest is the length that tokenizer_config.json cuts texts to, and pads those of SigLIP to, 0 where it says none:
 // other tokenizers than those of Hugging Face do not read it.
 func (d *description) longest() (int, error) {
+	if d.sentence.Longest > 0 { // by which sentence-transformers sets the other
+		return d.sentence.Longest, nil
+	}
 	if d.tokenizer.Config == "" || d.openCLIP != nil {
 		return 0, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/run/embed"
 )
 
@@ -16,6 +17,7 @@ import (
 type embedFlags struct {
 	run        runFlags
 	checkpoint string
+	model      string
 	split, out string
 	twin       bool
 	in         embed.Inputs
@@ -59,6 +61,11 @@ damaged, and shards whose images, texts or rows have changed since, are made ane
 
 All files have checksums, which search and inspect --verify compare.
 
+With --out FILE.npy, FILE.safetensors or FILE.parquet it writes one file of features, with
+the names of its rows in FILE.jsonl, or of a table in its column name: data.pairs trains on
+such files, and other programs read them. --model encodes so with weights as they are, or
+with a model of the Hugging Face hub by its name, without a run.
+
 The product of a row of image and a row of text is the score by which the model compares
 pairs (eval.score; by default that of training without its geodesic): nothing has to be
 normalised, and learned metrics and weights are folded into the images. Where that changes
@@ -73,12 +80,17 @@ Memory holds the features of a batch and the names of a shard.`,
   trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json
   trainer embed --checkpoint runs/flickr8k --images photos --out gallery --skip-bad
   trainer embed --checkpoint runs/flickr8k --texts captions.txt --out captions
+  trainer embed --model sentence-transformers/all-MiniLM-L6-v2 --texts captions.txt --out captions.npy
+  trainer embed --model dinov2-base --images photos --out photos.parquet
   trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000
   trainer embed --checkpoint runs/align --rows features/image.npy --names features/images.txt`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.checkpoint == "" {
-				return usageError{errors.New("embed needs --checkpoint: a run or step folder")}
+			switch {
+			case f.checkpoint == "" && f.model == "":
+				return usageError{errors.New("embed needs --checkpoint: a run or step folder, or --model: weights or a name of the hub")}
+			case f.model != "" || embed.IsFeatureFile(f.out):
+				return f.features(c)
 			}
 			return f.execute(c)
 		},
@@ -87,9 +99,12 @@ Memory holds the features of a batch and the names of a shard.`,
 	overCheckpoint(c)
 	f.run.output.add(c)
 	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
+	c.Flags().StringVar(&f.model, "model", "",
+		"`PATH` of weights, or a name of the hub, whose features are written to a file: --out")
+	f.run.config.addPrompt(c)
 	c.Flags().StringVar(&f.split, "split", "", "train, val or test; default: eval.split")
 	c.Flags().StringVar(&f.out, "out", "",
-		"`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME)")
+		"`folder` to write (default RUN/embeddings-SPLIT, of files RUN/embeddings-NAME), or a file of features: .npy, .safetensors or .parquet")
 	c.Flags().StringVar(&f.in.Images, "images", "",
 		"`folder` of images, or file with a path per line, instead of a split")
 	c.Flags().StringVar(&f.in.Texts, "texts", "", "`file` with a text per line, instead of a split")
@@ -98,7 +113,7 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
 	c.Flags().StringVar(&f.in.Names, "names", "",
 		"`file` with a line per row of --rows that names it; default: they are numbered")
-	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows")
+	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows, or which side of a split goes to a file of features")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
 	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false,
 		"leave out files, lines and rows that cannot be read, with a note")
@@ -127,7 +142,8 @@ func (f *embedFlags) check(c *cobra.Command) (files bool, err error) {
 		}
 	}
 	for _, name := range rowsOnly {
-		if c.Flags().Changed(name) && !c.Flags().Changed("rows") {
+		if c.Flags().Changed(name) && !c.Flags().Changed("rows") &&
+			!(name == "side" && embed.IsFeatureFile(f.out)) {
 			return false, usageError{fmt.Errorf("--%s is of --rows: name a file of features", name)}
 		}
 	}
@@ -135,6 +151,58 @@ func (f *embedFlags) check(c *cobra.Command) (files bool, err error) {
 		return false, usageError{fmt.Errorf("--shard must be at least 1 (got %d)", f.in.Shard)}
 	}
 	return files, nil
+}
+
+// features writes a file of features, of a checkpoint or of weights as they are.
+func (f *embedFlags) features(c *cobra.Command) (err error) {
+	given, err := f.check(c)
+	if err == nil {
+		err = apart(c, "model", "checkpoint", "twin")
+	}
+	switch {
+	case err != nil:
+		return err
+	case !embed.IsFeatureFile(f.out):
+		return usageError{fmt.Errorf("--model writes a file of features: name one with --out that ends in .npy, .safetensors or .parquet (got %q); a gallery is made of a run, which trainer import makes of weights", f.out)}
+	case groupOf(c).Size() > 1:
+		return usageError{errors.New("a file of features is written by one process")}
+	}
+	path := f.checkpoint
+	if f.model != "" {
+		if path, err = fetched(c, "model", f.model, f.run.output.quiet); err != nil {
+			return err
+		}
+	}
+	opening := f.run.opening(c)
+	opening.Twin = f.twin
+	t, err := convert.Open(path, opening)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	of := embed.FeaturesOf{Inputs: f.in}
+	if !c.Flags().Changed("side") {
+		of.Side = ""
+	}
+	if !given {
+		of.Split = cmp.Or(f.split, t.Config.Eval.Split)
+	}
+	bar := newPhaseBar(c.ErrOrStderr(), f.run.output.quiet)
+	defer bar.done()
+	done, err := embed.Features(c.Context(), t, of, f.out, bar.show)
+	bar.done()
+	if err != nil {
+		return err
+	}
+	if f.run.output.json {
+		return printJSON(c.OutOrStdout(), done)
+	}
+	rows := words.Count(done.Images, "image")
+	if done.Texts > 0 {
+		rows = words.Count(done.Texts, "text")
+	}
+	fmt.Fprintf(c.OutOrStdout(), "features of %s of %d channels in %s\n", rows, done.Dim, done.Path)
+	return nil
 }
 
 func (f *embedFlags) execute(c *cobra.Command) error {

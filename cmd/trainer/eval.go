@@ -118,6 +118,7 @@ override it.`,
 	}
 	f.config.add(c)
 	overCheckpoint(c)
+	f.config.addPrompt(c)
 	f.output.add(c)
 	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
 	c.Flags().StringArrayVar(&with, "with", nil,

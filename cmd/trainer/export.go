@@ -22,7 +22,7 @@ func newExportCommand() *cobra.Command {
 	var o export.Options
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write a model for Hugging Face, timm, open_clip, ALBEF or ONNX",
+		Short: "Write a model for Hugging Face, sentence-transformers, timm, open_clip, ALBEF or ONNX",
 		Long: `export writes the model of a checkpoint in the form of another program. --to names it:
 
   geoalign    all tensors under the names of this module, config.toml, tokenizer.json
@@ -32,6 +32,8 @@ func newExportCommand() *cobra.Command {
   timm        the image tower, for timm.create_model("local-dir:DIR", pretrained=True)
   open_clip   both towers, for open_clip.create_model_from_pretrained("local-dir:DIR")
   albef       towers, fusion layers, heads, twins and queues under ALBEF's names
+  sentence-transformers
+              the text tower with its pool, layers, length and prompts, for SentenceTransformer
   onnx        image.onnx, text.onnx and dual.onnx with heads and scores, opset 17; weights of
               more than 1.5 GB lie beside them
 
@@ -46,6 +48,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
   trainer export --checkpoint runs/albef --to hf --side text --out bert
   trainer export --checkpoint runs/clip --to timm --out tower
   trainer export --checkpoint runs/albef --to albef --out albef
+  trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
   trainer export --checkpoint runs/quickstart --to onnx --out onnx --twin
   trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
 		Args: noArgs,

@@ -67,6 +67,12 @@ func (f *configFlags) addOut(c *cobra.Command) {
 	})
 }
 
+// addPrompt declares --prompt, the name of what stands before every text.
+func (f *configFlags) addPrompt(c *cobra.Command) {
+	f.key(c, "prompt", "`name` of the prompt before every text, of an encoder that has some; same as --set data.prompt=NAME",
+		func(value string) ([]string, error) { return []string{config.Override("data.prompt", value)}, nil })
+}
+
 // load reads and checks the configuration. extra overrides come last.
 func (f *configFlags) load(c *cobra.Command, extra ...string) (config.Config, error) {
 	cfg, notices, err := config.LoadNoted(f.file, slices.Concat(f.sets, extra))

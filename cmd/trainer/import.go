@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,34 +20,38 @@ func newImportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import",
 		Short: "Make a run of weights of Hugging Face, timm, open_clip or ALBEF",
-		Long: `import reads a stored model with an image and a text tower (CLIP, SigLIP, open_clip, ALBEF)
-and writes a run folder, which eval, embed, search, finetune, report and inspect use like that
-of any run. It prints what was read, resampled and left out. The settings of the weights are
-put over those of --config, and --set over both.
+		Long: `import reads a stored model and writes a run folder, which eval, embed, search, serve, finetune,
+report, inspect and export use like that of any run: a model with an image and a text tower (CLIP,
+SigLIP, open_clip, ALBEF), or one encoder (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2, ResNet, a folder
+of sentence-transformers with its pooling, Dense layers, length and prompts). It prints what was
+read, resampled and left out. The settings of the weights are put over those of --config, and --set
+over both.
 
-A model of one tower (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2) is not a run: train from it with
-init.image.path or init.text.path. --settings prints the settings of any weights as flags for
-the command line. docs/weights.md lists the files that are read.
+One encoder is used as it is. A run trains from it with init.text.path, init.image.path or
+init.checkpoint. --settings prints the settings of the towers of any weights as flags for the command
+line. docs/weights.md lists the files that are read.
 
 A --from that is not a file or folder is the name of a model of the Hugging Face hub, with
 @REVISION or without, which is fetched into the cache that other programs have too (trainer models).`,
 		Example: `  trainer import --from clip-vit-base-patch32 --out runs/clip
+  trainer import --from sentence-transformers/all-MiniLM-L6-v2    # fetched from the hub, to runs/all-MiniLM-L6-v2
   trainer import --from ALBEF.pth --set data.vocab=/models/bert-base-uncased/vocab.txt --out runs/albef
   trainer import --from siglip-base-patch16-224 --dry-run --json
-  trainer import --from bert-base-uncased --settings
-  trainer import --from openai/clip-vit-base-patch32 --out runs/clip    # fetched from the Hugging Face hub`,
+  trainer import --from bert-base-uncased --settings`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			dry := o.DryRun
 			switch {
 			case o.From == "":
 				return usageError{errors.New("import needs --from: the file or folder with the weights, or a name of the hub")}
-			case o.Out == "" && !dry && !settings:
-				return usageError{errors.New("import needs --out: the run folder to write")}
 			}
 			var err error
-			if o.From, err = fetched(c, o.From, out.quiet); err != nil {
+			name := o.From
+			if o.From, err = fetched(c, "from", o.From, out.quiet); err != nil {
 				return err
+			}
+			if o.Out == "" && !dry {
+				o.Out = filepath.Join("runs", runName(name))
 			}
 			o.File, o.Set, o.Log = f.file, f.sets, out.note(c)
 			if settings {
@@ -77,12 +83,22 @@ A --from that is not a file or folder is the name of a model of the Hugging Face
 	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights, or a name of the hub")
 	c.Flags().StringVar(&o.Family, "family", "",
 		"`NAME` of the family of the weights, where they look like another one")
-	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write")
+	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write (default runs/NAME, after --from)")
 	c.Flags().BoolVar(&o.AllowMissing, "allow-missing", false,
 		"parameters that the weights lack start from random numbers")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print what would be read and the settings, and write nothing")
 	c.Flags().BoolVar(&settings, "settings", false, "print the settings of the weights as flags, and write nothing")
 	return c
+}
+
+// runName is the name of the run of weights: that of their folder or model, or of their file without its ending.
+func runName(from string) string {
+	from, _, _ = strings.Cut(from, "@")
+	base := filepath.Base(filepath.Clean(from))
+	if st, err := os.Stat(from); err == nil && !st.IsDir() {
+		base = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	return base
 }
 
 // printSettings prints the settings of weights as flags, one a line, and beside them what was assumed.

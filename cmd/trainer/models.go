@@ -18,13 +18,13 @@ import (
 
 // fetched returns where the weights are that --from names: a file or folder that is there, else the folder of a model of
 // the Hugging Face hub, which is fetched if it is not in the cache.
-func fetched(c *cobra.Command, from string, quiet bool) (string, error) {
+func fetched(c *cobra.Command, flag, from string, quiet bool) (string, error) {
 	_, missing := os.Stat(from)
 	if missing == nil || isPath(from) {
 		return from, nil
 	}
 	if _, err := hub.Parse(from); err != nil {
-		return "", usageError{fmt.Errorf("--from: there is no file or folder %q, and %w", from, err)}
+		return "", usageError{fmt.Errorf("--%s: there is no file or folder %q, and %w", flag, from, err)}
 	}
 	client, err := hub.FromEnvironment()
 	if err != nil {

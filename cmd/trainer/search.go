@@ -81,6 +81,7 @@ rows: the share that was measured when it was built (recall) is printed with the
 	}
 	f.config.add(c)
 	overCheckpoint(c)
+	f.config.addPrompt(c)
 	f.output.add(c)
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().StringVar(&f.text, "text", "", "search for a text")

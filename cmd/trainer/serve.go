@@ -81,6 +81,7 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 	}
 	f.config.add(c)
 	overCheckpoint(c)
+	f.config.addPrompt(c)
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "no messages and no progress")
 	c.Flags().StringVar(&f.address, "listen", "127.0.0.1:8080",
 		"`address` to listen at, HOST:PORT or unix:PATH; port 0 takes a free one")

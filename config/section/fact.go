@@ -22,6 +22,7 @@ const (
 	Views         Fact = "views"          // it compares two views of an image without a caption
 	Steps         Fact = "steps"          // it is trained in steps, not fitted in closed form
 	Fitted        Fact = "fitted"         // it is fitted in closed form
+	OneEncoder    Fact = "one encoder"    // it is one encoder that is used as it is
 	Identities    Fact = "identities"     // images alone whose identities are known
 	Sentences     Fact = "sentences"      // texts alone
 	SentencePairs Fact = "sentence pairs" // pairs of sentences
@@ -115,17 +116,19 @@ type about struct {
 }
 
 var facts = map[Fact]about{
-	Captions:      {"a model.system of pairs", "has no pairs of images and captions"},
-	Words:         {"a model.system with a text tower", "has no text tower"},
-	Fusion:        {"a model.system with fusion layers", "has no fusion layers"},
-	Momentum:      {"a model.system with a momentum encoder", "has no momentum encoder"},
-	Tokens:        {"a model.system with tokens", "has no tokens"},
-	Stored:        {"a model.system over stored features", "does not read stored features"},
-	Towers:        {"a model.system with towers", "has no towers"},
-	Images:        {"a model.system that reads images", "does not read images"},
-	Views:         {"a model.system of two views of an image", "does not compare views of an image"},
-	Steps:         {`a model.system that is trained in steps, which "align" is not`, "is not trained in steps"},
+	Captions: {"a model.system of pairs", "has no pairs of images and captions"},
+	Words:    {"a model.system with a text tower", "has no text tower"},
+	Fusion:   {"a model.system with fusion layers", "has no fusion layers"},
+	Momentum: {"a model.system with a momentum encoder", "has no momentum encoder"},
+	Tokens:   {"a model.system with tokens", "has no tokens"},
+	Stored:   {"a model.system over stored features", "does not read stored features"},
+	Towers:   {"a model.system with towers", "has no towers"},
+	Images:   {"a model.system that reads images", "does not read images"},
+	Views:    {"a model.system of two views of an image", "does not compare views of an image"},
+	Steps: {`a model.system that is trained in steps, which "align", "text_encoder" and "image_encoder" are not`,
+		"is not trained in steps"},
 	Fitted:        {`model.system = "align"`, "is not fitted in closed form"},
+	OneEncoder:    {`model.system = "text_encoder" or "image_encoder"`, "is not one encoder"},
 	Identities:    {`model.system = "identities"`, "has no identities"},
 	Sentences:     {"a model.system of texts alone", "reads more than texts"},
 	SentencePairs: {`model.system = "sentence_pairs"`, "has no pairs of sentences"},

@@ -1,6 +1,11 @@
 package source
 
 import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/geoalign/geoalign/config/section"
 )
 
@@ -55,6 +60,10 @@ type Data struct {
 	// albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | whitespace
 	// | lower | canonicalize (as in open_clip: HTML entities and white space; and lower case; and no punctuation)
 	Clean string `toml:"clean" when:"words"`
+	// texts that stand before every text by their names, each as name=text, such as "query=query: "
+	Prompts []string `toml:"prompts" when:"one encoder and words"`
+	// name of the one of data.prompts that is used; empty: none
+	Prompt string `toml:"prompt" when:"one encoder and words"`
 	// tokenizer: vocab.txt, tokenizer.json, vocab.json beside merges.txt, bpe_simple_vocab_16e6.txt.gz, a
 	// SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Vocab string `toml:"vocab" when:"towers"`
@@ -178,6 +187,8 @@ func (d *Data) Check(k *section.Checker) {
 		"a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.Require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")
+	_, err := d.PromptText()
+	k.Require("data.prompt", err == nil, fmt.Sprint(err))
 	k.OneOf("data.changed", DataRefused, DataAccepted)
 	k.OneOf("data.vocab_kind", "auto", VocabWordPiece, VocabWords)
 	k.Positive("data.vocab_min_count")
@@ -255,6 +266,8 @@ func (d *Data) checkViews(k *section.Checker) {
 		k.Require("data.views", d.Views == 1, "must be 1", k.Named()+" sees an image once")
 	case k.Has(section.Sentences):
 		k.Require("data.views", d.Views == 1, "must be 1", k.Named()+" sees no images")
+	case k.Has(section.OneEncoder):
+		k.Require("data.views", d.Views == 1, "must be 1", k.Named()+" is not trained")
 	case !k.Has(section.Captions):
 		k.Require("data.views", d.Views == 2, "must be 2", k.Named()+" compares two views of an image")
 	case k.Has(section.Stored):
@@ -263,6 +276,25 @@ func (d *Data) checkViews(k *section.Checker) {
 		k.Require("data.views", d.Views == 1 || k.Value("momentum.enabled") == true, "must be 1 without momentum",
 			"no teacher looks at a second view")
 	}
+}
+
+// PromptText returns the prompt that stands before every text.
+func (d Data) PromptText() (string, error) {
+	if d.Prompt == "" {
+		return "", nil
+	}
+	var names []string
+	for _, item := range d.Prompts {
+		name, text, _ := strings.Cut(item, "=")
+		if name == d.Prompt {
+			return text, nil
+		}
+		names = append(names, strconv.Quote(name))
+	}
+	if len(names) == 0 {
+		return "", errors.New("names a prompt, and the encoder has none: leave it empty")
+	}
+	return "", fmt.Errorf("is no prompt of the encoder: use %s, or leave it empty", strings.Join(names, ", "))
 }
 
 // ReadsExamples says whether the data is examples of a downstream task (data.Examples).

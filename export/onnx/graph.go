@@ -18,6 +18,7 @@ type Graph struct {
 	outputs   []message
 	last      int
 	err       error
+	states    string // of the tower that was added last
 }
 
 // constant is a tensor of the model.
@@ -190,6 +191,9 @@ func (g *Graph) width(name string) int {
 	}
 	return shape[len(shape)-1]
 }
+
+// States are the hidden states of all tokens of the tower that was added last, (B, T, D); empty where it has none.
+func (g *Graph) States() string { return g.states }
 
 // Flat is x (B, m, D) as rows (B, m*D).
 func (g *Graph) Flat(x string) string { return g.reshape(x, 0, -1) }

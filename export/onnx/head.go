@@ -29,6 +29,13 @@ func (g *Graph) Head(name string, h encoders.Head, x string) string {
 			x = g.activated(h.Activation, x)
 		}
 		return g.in(h.Space, x)
+	case encoders.Dense:
+		for i, l := range h.Layers {
+			if x = g.linear(fmt.Sprintf("%s/dense/%02d", name, i), x); l.Activation != "" {
+				x = g.activated(l.Activation, x)
+			}
+		}
+		return g.in(h.Space, x)
 	case encoders.MLP:
 		return g.layers(name, h, x)
 	}

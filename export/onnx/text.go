@@ -40,7 +40,12 @@ func (g *Graph) hides(mask string) string {
 
 // read is what stands for texts of states x (B, L, D): their first m tokens, the mean of their words, or the last one.
 func (g *Graph) read(t encoders.TextTower, x string, classes int) string {
+	g.states = x
 	switch {
+	case t.Pool == encoders.PoolMax:
+		hidden := g.minus(g.number(1), g.op("Cast", on(g.mask()), attribute{"to", float32Type})) // (B, L)
+		return g.op("ReduceMax", on(g.plus(x, g.unsqueeze(g.times(hidden, g.number(masked)), 2))), ints("axes", 1),
+			attribute{"keepdims", 1})
 	case t.Pool == encoders.PoolMean:
 		mask := g.unsqueeze(g.op("Cast", on(g.mask()), attribute{"to", float32Type}), 2) // (B, L, 1)
 		sum := func(v string) string { return g.op("ReduceSum", on(v, g.ints(1)), attribute{"keepdims", 1}) }

@@ -82,10 +82,12 @@ func (g *Graph) block(b string, v encoders.ViT, x string) string {
 
 // pooled is what stands for an image of tokens x after the last block, of which classes and registers come first.
 func (g *Graph) pooled(name string, v encoders.ViT, x string, classes, before int) string {
+	g.states = x
 	if v.Pool == encoders.PoolMean && !v.NormFirst {
 		return g.norm(name+"/norm", g.mean(g.slice(x, 1, before, last)), v.Eps)
 	}
 	y := g.norm(name+"/norm", x, v.Eps)
+	g.states = y
 	switch v.Pool {
 	case encoders.PoolMean:
 		return g.mean(g.slice(y, 1, before, last))

@@ -16,6 +16,7 @@ const module = "github.com/geoalign/geoalign/"
 // below it. A folder stands for all below it that have no line of their own.
 var order = [][]string{
 	{"cmd", "tools", "interop", "experiments"},
+	{"."},
 	{"bench", "serve"},
 	{"run"},
 	{"eval/ablation", "export"},

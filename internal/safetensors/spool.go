@@ -2,8 +2,10 @@ package safetensors
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -42,6 +44,21 @@ func (s *Spool) Append(x []float32) error {
 
 // Len returns the number of elements.
 func (s *Spool) Len() int { return s.n }
+
+// ReadAt reads elements from element at on.
+func (s *Spool) ReadAt(dst []float32, at int) error {
+	if err := s.out.Flush(); err != nil {
+		return err
+	}
+	b := make([]byte, 4*len(dst))
+	if _, err := s.file.ReadAt(b, 4*int64(at)); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return nil
+}
 
 // copyTo writes all elements, in little endian.
 func (s *Spool) copyTo(w io.Writer) error {

@@ -29,7 +29,7 @@ func Export(t *run.Trained, o export.Options) (export.Written, error) {
 			return export.Written{}, err
 		}
 	}
-	if !t.Config.Has(section.Stored) {
+	if t.Config.Tokenizes() {
 		if m.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
 			return export.Written{}, err
 		}

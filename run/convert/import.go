@@ -49,9 +49,9 @@ type Imported struct {
 	Side      string   `json:"one_tower,omitempty"` // image or text: of weights that are not a whole model
 }
 
-// Import makes a run of stored weights with both towers: a folder with a configuration, and a checkpoint of step 0 with
-// parameters, tokenizer, and ALBEF's twins and queue. Parameters pass through memory one at a time. Weights with
-// one tower are an *ArgumentError that says how to train from them; in a dry run they have settings alone.
+// Import makes a run of stored weights: a folder with a configuration, and a checkpoint of step 0 with parameters,
+// tokenizer, and ALBEF's twins and queue. Parameters pass through memory one at a time. Weights of one tower become one
+// encoder, with the layers and prompts of sentence-transformers where there are any.
 func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	m, err := weights.OpenAs(o.From, o.Family)
 	if err != nil {
@@ -59,24 +59,11 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	defer m.Close()
 	r := described(o.From, m)
-	if r.Side != "" {
+	if err := unlike(m); err != nil {
 		if o.DryRun {
 			return r, nil
 		}
-		notes := ""
-		if len(r.Unknown) > 0 {
-			notes += fmt.Sprintf("\nnot known: %d tensors: %s", len(r.Unknown), setup.FirstNames(r.Unknown))
-		}
-		for _, n := range r.Notes { // such as why the other tower is not read
-			notes += "\nnote: " + n
-		}
-		return nil, console.Argument("%s is %s, which has the %s tower alone, and a run has both: train from it with\n  trainer train %s%s", m.Path(), m.Family, r.Side, strings.Join(r.Flags, " "), notes)
-	}
-	if len(m.Unlike) > 0 {
-		if o.DryRun {
-			return r, nil
-		}
-		return nil, console.Argument("%s: features would be others than those of the weights: %s: towers can start from it, with init.image.path and init.text.path", m.Path(), strings.Join(m.Unlike, "; "))
+		return nil, err
 	}
 	cfg, err := r.config(m, o)
 	if err != nil {
@@ -84,10 +71,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	var tok *tokenizer.Tokenizer // none in a dry run, which reads no text
 	if !o.DryRun {
-		if tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template); err != nil {
-			return nil, fmt.Errorf("data.vocab: %w", err)
-		}
-		if err := setup.Classless(cfg, tok); err != nil {
+		if tok, err = tokenizerOf(cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -96,8 +80,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		return nil, err
 	}
 	defer engine.Close()
-	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok,
-		Rows: m.Shape(setup.WordEmbeddings)[0], Start: m})
+	p, err := train.Layout(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: wordRows(m), Start: m})
 	if err != nil {
 		return nil, err
 	}
@@ -122,13 +105,50 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	})
 }
 
+// unlike says why features would be others than those of the weights, nil where they would not.
+func unlike(m *weights.Model) error {
+	list := slices.Concat(m.Unlike, m.Encoder.Refused)
+	if len(list) == 0 {
+		return nil
+	}
+	cure := "towers can start from it, with init.image.path and init.text.path"
+	if side := m.Encoder.Side; side != "" {
+		cure = fmt.Sprintf("a tower can start from it, with init.%s.path", side)
+	}
+	return console.Argument("%s: features would be others than those of the weights: %s: %s", m.Path(),
+		strings.Join(list, "; "), cure)
+}
+
+// tokenizerOf opens the tokenizer of a configuration, nil where it has none.
+func tokenizerOf(cfg config.Config) (*tokenizer.Tokenizer, error) {
+	if !cfg.Tokenizes() {
+		return nil, nil
+	}
+	tok, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
+	if err != nil {
+		return nil, fmt.Errorf("data.vocab: %w", err)
+	}
+	return tok, setup.Classless(cfg, tok)
+}
+
+// wordRows is the number of rows of the embeddings of words, 0 without any.
+func wordRows(m *weights.Model) int {
+	if shape := m.Shape(setup.WordEmbeddings); len(shape) > 0 {
+		return shape[0]
+	}
+	return 0
+}
+
 // WeightSettings returns what Import would say of weights without a configuration: their family, settings and notes.
 func WeightSettings(path, family string) (*Imported, error) {
 	m, err := weights.OpenAs(path, family)
 	if err != nil {
 		return nil, err
 	}
-	return described(path, m), m.Close()
+	r := described(path, m)
+	r.Notes = append(r.Notes, m.TowerNotes...)
+	r.setAll(path, m)
+	return r, m.Close()
 }
 
 // described is weights at path, of which nothing was compared.
@@ -136,29 +156,8 @@ func described(path string, m *weights.Model) *Imported {
 	r := &Imported{Family: m.Family, From: m.Path(), Read: []string{}, Resampled: []string{}, Fresh: []string{},
 		Unread: []string{}, Unknown: []string{}, Notes: []string{}}
 	r.Unknown, r.Notes = append(r.Unknown, m.Report().Unexpected...), append(r.Notes, m.Notes...)
-	switch image, text := setup.HasSide(m, "image"), setup.HasSide(m, "text"); {
-	case !text:
-		r.Side = "image"
-	case !image:
-		r.Side = "text"
-	}
-	if r.Side != "" {
-		r.Read = m.Names()
-		for _, name := range r.Read {
-			r.Numbers += elements(m.Shape(name))
-		}
-	}
-	r.setAll(path, m)
+	r.Side = m.Encoder.Side
 	return r
-}
-
-// elements is the number of elements of a shape.
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
 }
 
 // setAll fills in the settings of weights at path, with the key of their tower where there is one alone.
@@ -179,10 +178,8 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 	if r.Side != "" {
 		text("init."+r.Side+".path", path)
 	}
-	if r.Side == "" {
-		for _, s := range trainedAs(m) {
-			add(s)
-		}
+	for _, s := range trainedAs(m) {
+		add(s)
 	}
 	for _, s := range m.Settings() {
 		add(s)
@@ -222,7 +219,14 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 			sets = append(sets, s.String())
 		}
 	}
-	for _, s := range m.Settings() {
+	settings := m.Settings()
+	if r.Side != "" {
+		var err error
+		if settings, err = encoderSettings(m); err != nil {
+			return config.Config{}, err
+		}
+	}
+	for _, s := range settings {
 		if strings.HasPrefix(s.Key, "model.") || !given[s.Key] {
 			sets = append(sets, s.String())
 		}
@@ -239,7 +243,11 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	if err != nil {
 		return cfg, err
 	}
-	errs, err := setup.Disagreements(cfg, m, setup.ForModel)
+	purpose := setup.ForModel
+	if r.Side != "" {
+		purpose = setup.Purpose("init." + r.Side)
+	}
+	errs, err := setup.Disagreements(cfg, m, purpose)
 	if err != nil {
 		return cfg, err
 	}

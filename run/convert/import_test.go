@@ -143,13 +143,6 @@ func TestImportRefused(t *testing.T) {
 		"not a number":        {"clip", func(folder string) { weightstest.Without(t, folder, keep, "visual_projection.weight") }, nil, false, `tensor "image_proj/weight": it has numbers that are not finite`},
 		"another width":       {"clip", nil, []string{"model.image.width=16", "model.head.dim=4"}, false, "--set model.image.width=8 --set model.head.dim=6"},
 		"another mean":        {"clip", nil, []string{"model.image.mean=[0.5, 0.5, 0.5]"}, false, "--set 'model.image.mean=[0.48145466,0.4578275,0.40821073]'"},
-		"one tower":           {"bert", nil, nil, false, "has the text tower alone, and a run has both: train from it with\n  trainer train --set init.text.path="},
-		"a tower that is not read": {"open_clip", func(folder string) {
-			if err := os.Rename(filepath.Join(folder, "open_clip_model.safetensors"), filepath.Join(folder, "model.safetensors")); err != nil {
-				t.Fatal(err)
-			}
-			weightstest.Without(t, folder, func(name string) bool { return strings.HasPrefix(name, "visual.ln_pre.") }, "")
-		}, nil, false, "\nnote: the image tower is not read: it has no norm before its blocks (no_ln_pre)"},
 		"another pool": {"open_clip", func(folder string) {
 			path := filepath.Join(folder, "open_clip_config.json")
 			text, err := os.ReadFile(path)

@@ -30,13 +30,22 @@ type rowEncoder struct {
 // newRowEncoder asks a loaded model for its space and score.
 func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
 	r.t = t
-	if t.Config.Has(section.ImagesAlone) {
+	switch {
+	case r.classes():
 		r.dim = t.Model.Image().Width()
+		return r, nil
+	case t.Config.Has(section.ImagesAlone):
+		r.dim = t.Model.Image().Dim()
 		return r, nil
 	}
 	r.dim = t.Model.Dim()
 	r.score, err = t.Model.PairScore()
 	return r, err
+}
+
+// classes says whether images are class tokens before any head, of systems whose head is for training alone.
+func (r rowEncoder) classes() bool {
+	return r.t.Config.Has(section.ImagesAlone) && !r.t.Config.Has(section.OneEncoder)
 }
 
 // folds says whether images are changed by the score, so that both forms are stored.
@@ -60,7 +69,7 @@ func (r rowEncoder) describe(done *Result) {
 func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g data.Gallery, phase string,
 	take func(k int, rows, features []float32) error) error {
 	m := r.t.Model
-	if r.t.Config.Has(section.ImagesAlone) {
+	if r.classes() {
 		return e.RunClasses(ctx, m.Image(), g, phase, func(k int, x []float32) error { return take(k, x, nil) })
 	}
 	of := m.Image()
