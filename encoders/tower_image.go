@@ -76,6 +76,7 @@ const (
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
 	StyleGRU     = "gru"
+	StyleBlock   = "block"
 	StyleResNet  = "resnet"
 	StyleRegions = "regions"
 )

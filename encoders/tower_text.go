@@ -16,7 +16,7 @@ type TextOptions struct {
 	// structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token
 	// types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps
 	// 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent
-	// units over embeddings of words, of model.text.gru)
+	// units over embeddings of words, of model.text.gru) | block (layers by the options of model.text.block)
 	Style string `toml:"style" fixed:"meaning"`
 	// text layers
 	Layers int `toml:"layers" fixed:"model" max:"128"`
@@ -28,7 +28,8 @@ type TextOptions struct {
 	Heads int `toml:"heads" when:"style!=gru" fixed:"meaning" max:"1024"`
 	// hidden width of a layer's MLP; 0: 4 x width
 	MLP int `toml:"mlp" when:"style!=gru" fixed:"model" max:"262144"`
-	// of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu
+	// of a layer's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu; of block also silu, and relu where it is
+	// not gated
 	Activation string `toml:"activation" when:"style!=gru" fixed:"meaning"`
 	// as model.image.eps; 0: that of style, 1e-12 without one, 1e-5 in model.system "clip"
 	Eps float64 `toml:"eps" when:"style!=gru" fixed:"meaning" max:"0.1"`
@@ -46,6 +47,7 @@ type TextOptions struct {
 	// of hidden states and attention probabilities; of gru of embeddings and of what further layers read
 	Dropout float64 `toml:"dropout"`
 	GRU     GRU     `toml:"gru" when:"style=gru"`
+	Block   Block   `toml:"block" when:"style=block"`
 }
 
 // Defaults implements section.Defaulter.
@@ -71,12 +73,20 @@ func (t *TextOptions) Check(k *section.Checker) {
 	k.NotNegative("mlp", "fusion_layers")
 	if t.Style != StyleGRU {
 		k.Positive("heads", "positions")
-		k.Require("width", t.Heads <= 0 || t.Width%t.Heads == 0, "must be a multiple of model.text.heads")
+		k.Require("width", t.Heads <= 0 || t.Width%t.Heads == 0 || t.Style == StyleBlock && t.Block.HeadWidth > 0,
+			"must be a multiple of model.text.heads")
 	}
 	k.BelowOne("dropout")
 	k.NotNegative("eps")
-	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU)
-	k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu")
+	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU,
+		StyleBlock)
+	activations := []string{"gelu", "gelu_tanh", "quick_gelu"}
+	if t.Style == StyleBlock {
+		if activations = append(activations, "silu"); !t.Block.Gated {
+			activations = append(activations, "relu")
+		}
+	}
+	k.OneOfOrEmpty("activation", activations...)
 	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
 	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
 	k.Require("pool", !t.PreNorm() || !class,
@@ -88,8 +98,8 @@ func (t *TextOptions) Check(k *section.Checker) {
 		"first_last reads the states behind the first layer of these")
 	k.Require("pool", t.Pool != PoolFirstLast || t.Layers > 0, "must be another without layers",
 		"first_last reads the states behind two of them")
-	k.Require("pool", t.Pool != PoolPooler || bert,
-		"must not be pooler with a model.text.style other than bert, roberta and mpnet",
+	k.Require("pool", t.Pool != PoolPooler || bert || t.Style == StyleBlock,
+		"must not be pooler with a model.text.style other than bert, roberta, mpnet and block",
 		"they have no first token that stands for a text")
 	k.Require("fusion_layers", t.FusionLayers == 0 || k.Has(section.Fusion) || !k.Has(section.Words), "must be 0",
 		k.Named()+" has no fusion layers")
@@ -125,6 +135,9 @@ func (t TextOptions) Encoder(a TowerArgs) TextEncoder {
 		g := t.Recurrent()
 		g.Vocab, g.Dropout = a.Vocab, t.Dropout
 		return g
+	case t.Style == StyleBlock:
+		t.Activation = StyleActivation(t.Style, t.Activation)
+		return BlockText{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Metric: a.Metric.at(AttendText)}
 	case t.PreNorm():
 		t.Activation = StyleActivation(t.Style, t.Activation)
 		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style == StyleCLIP, TorchStart: torch,
@@ -191,11 +204,21 @@ func (t TextOptions) Weights() int64 {
 	if t.Style == StyleGRU {
 		return t.Recurrent().Weights()
 	}
+	if b := t.Block; t.Style == StyleBlock {
+		n := t.BlockWeights() * int64(defaultTo(b.Shared, t.Layers))
+		if b.Places == PlacesLearned {
+			n += int64(t.Positions) * int64(defaultTo(b.EmbedWidth, t.Width))
+		}
+		return n
+	}
 	return t.BlockWeights()*int64(t.Layers) + int64(t.Positions)*int64(t.Width)
 }
 
 // BlockWeights counts the weights of the matrices of a layer without cross-attention.
 func (t TextOptions) BlockWeights() int64 {
+	if t.Style == StyleBlock && t.Heads > 0 {
+		return t.Block.weights(t.Width, t.Heads, defaultTo(t.MLP, 4*t.Width))
+	}
 	return int64(t.Width) * (4*int64(t.Width) + 2*int64(defaultTo(t.MLP, 4*t.Width)))
 }
 

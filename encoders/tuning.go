@@ -102,7 +102,7 @@ func (t *Tuning) Check(k *section.Checker) {
 		k.Training("partial_blocks", t.PartialBlocks <= x.blocks,
 			fmt.Sprintf("must be at most %s (%d)", x.blocksKey, x.blocks),
 			"leave model.tuning off to train all")
-		k.Require("prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet,
+		k.Require("prompt_tokens", t.PromptTokens == 0 || x.style != StyleMPNet && x.style != StyleBlock,
 			fmt.Sprintf("must be 0 with %s.style %q, whose attention reads distances that prompts have not", x.path,
 				x.style))
 		if n := t.MetricBlocks; t.Metric == MetricBlockDiag && k.Has(section.LowRank) {

@@ -111,6 +111,10 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 			return "", x.refuse("model.text.style", x.Config.Model.Text.Style,
 				"recurrent layers are written in no other form")
 		}
+		if _, ok := t.Encoder.(encoders.BlockText); ok {
+			return "", x.refuse("model.text.style", x.Config.Model.Text.Style,
+				"layers of model.text.block are written in no other form")
+		}
 		if t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
 			t.Pool == encoders.PoolFirstLast {
 			return "", x.refuse("model.text.pool", string(t.Pool), "this pool is written in no other form")

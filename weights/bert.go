@@ -1,5 +1,7 @@
 package weights
 
+import "slices"
+
 // bert is BERT (Devlin et al. 2019) and what has its tensors, such as MiniLM, of Hugging Face, with or without
 // its heads.
 var bert = family{
@@ -12,9 +14,46 @@ var bert = family{
 			d.note(`no file says whether it is of family bert or roberta, whose tensors have the same names: it is read as bert, and has one token type, as RoBERTa has, whose positions begin elsewhere: name the family (init.text.family = "roberta", or --family with import)`)
 		}
 		d.untied("cls.predictions.decoder.weight")
-		return d.text(textFacts{style: "bert", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12),
-			said: ofClass(d, 1e-12)})
+		style, err := d.tokenTypes()
+		if err != nil {
+			return err
+		}
+		return d.text(textFacts{style: style, activation: "gelu", pool: "class", eps: styleEps[style],
+			heads: ofClass(d, 12), said: 1e-12})
 	},
+}
+
+// styleEps is the epsilon of the layer norms of a style.
+var styleEps = map[string]float64{"bert": 1e-12, "roberta": 1e-5}
+
+// tokenTypes brings the table of types of tokens to the two that style bert has, and returns the style. Of more rows the
+// first two are what texts and pairs of them have. One row alone is added to the positions, in style roberta.
+func (d *description) tokenTypes() (style string, err error) {
+	const name = "text/embeddings/token_type/weight"
+	types, ok := d.values[name]
+	if !ok || len(types.shape) != 2 || types.shape[0] == 2 || types.shape[0] < 1 {
+		return "bert", nil
+	}
+	if rows := types.shape[0]; rows > 2 {
+		width, from := types.shape[1], types.from
+		d.values[name] = value{shape: []int{2, width}, from: from, read: func(dst []float32) error {
+			return from[0].Read(dst, 0)
+		}}
+		d.note("it has %d types of tokens, of which texts have the first and pairs of them the second: the others are not read", rows)
+		return "bert", nil
+	}
+	positions, ok := d.values[textPositions]
+	if !ok {
+		return "bert", nil
+	}
+	in := append(slices.Clone(positions.from), types.from...)
+	if positions, err = joinAfter(0, in); err != nil {
+		return "", err
+	}
+	positions.from = in
+	d.values[textPositions] = positions
+	delete(d.values, name)
+	return "roberta", nil
 }
 
 // bertText is the tensors of a BERT below one of the prefixes.

@@ -30,7 +30,8 @@ type part struct {
 
 // families are all of them. Where several fit a file as well, the first is taken.
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
-	&openCLIPTimm, &albef}
+	&openCLIPTimm, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
+	&electra, &ernie, &albert, &xlmRobertaXL, &t5}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {

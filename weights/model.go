@@ -88,7 +88,7 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
 	}
 	if odd := fit.odd(); len(odd) > 0 {
-		d.differs("layers have tensors that no style has (%s), and compute something else there", some(odd))
+		return nil, fmt.Errorf("%s as %s: its layers have tensors that are not read (%s), and compute something else than layers here", f.Path, fit.name, some(odd))
 	}
 	return &Model{Family: fit.name, Encoder: d.encoder(), TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
 		settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil

@@ -218,6 +218,24 @@ var (
 	inverseExp = &shaping{joinInverseExp, func(p Param, names []string, _ Naming) []Param {
 		return p.mapped(names[0], func(x float64) float64 { return -math.Log(x) })
 	}}
+	// plusOne is a scale that is stored without its 1.
+	plusOne = &shaping{joinPlusOne, func(p Param, names []string, _ Naming) []Param {
+		return p.mapped(names[0], func(x float64) float64 { return x - 1 })
+	}}
+	// halvesSwapped is rows whose second half comes first.
+	halvesSwapped = &shaping{joinHalvesSwapped, func(p Param, names []string, _ Naming) []Param {
+		half := p.Shape[0] / 2
+		return []Param{{Name: names[0], Shape: p.Shape, Read: func(dst []float32) error {
+			all := make([]float32, len(dst))
+			err := p.Read(all)
+			n := half * count(p.Shape[1:])
+			copy(dst[copy(dst, all[n:]):], all[:n])
+			return err
+		}}}
+	}}
+	withFirst = &shaping{joinWithFirst, func(p Param, names []string, o Naming) []Param {
+		return p.as(names[len(names)-1], p.Shape...)
+	}}
 	transposed = &shaping{joinTransposed, splitTransposed}
 	// projection is a matrix that is stored as a linear layer, or transposed under a name of its own.
 	projection = &shaping{func(in []*Tensor) (value, error) {

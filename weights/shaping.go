@@ -149,3 +149,40 @@ func joinAfter(padded int, in []*Tensor) (value, error) {
 		return nil
 	}}, nil
 }
+
+// joinPlusOne is 1 + x.
+func joinPlusOne(in []*Tensor) (value, error) {
+	v, err := rows(in)
+	read := v.read
+	v.read = func(dst []float32) error {
+		err := read(dst)
+		for i := range dst {
+			dst[i]++
+		}
+		return err
+	}
+	return v, err
+}
+
+// joinHalvesSwapped puts the second half of the rows of a matrix first.
+func joinHalvesSwapped(in []*Tensor) (value, error) {
+	t := in[0]
+	if len(t.Shape) != 2 || t.Shape[0]%2 != 0 {
+		return value{}, odd(t, "a matrix with an even number of rows")
+	}
+	half := t.Len() / 2
+	return value{shape: slices.Clone(t.Shape), read: func(dst []float32) error {
+		if err := t.Read(dst[:half], half); err != nil {
+			return err
+		}
+		return t.Read(dst[half:], 0)
+	}}, nil
+}
+
+// joinWithFirst is a table with the first row of a second one, if there is one, added to every row.
+func joinWithFirst(in []*Tensor) (value, error) {
+	if len(in) == 1 {
+		return rows(in)
+	}
+	return joinAfter(0, in)
+}

@@ -1,0 +1,152 @@
+"""Makes tiny models with random weights and odd settings that are legal, as the real packages store them, and what these compute.
+
+    venv/bin/python interop/zoo.py FOLDER [FAMILY ...]
+
+go test ./interop -run TestZoo calls it. Each model gets a folder FOLDER/FAMILY-NUMBER with its files, and FOLDER/FAMILY-NUMBER.safetensors has the
+inputs and outputs, by the names of stored_models.py. A package that is not there is told in a line, with the exit status 77.
+"""
+import os
+import sys
+
+try:
+    import torch
+    import transformers as T
+    from safetensors.torch import save_file
+    import timm
+except ImportError as e:
+    print(e)
+    sys.exit(77)
+
+T.logging.set_verbosity_error()
+folder, wanted = sys.argv[1].rstrip("/") + "/", sys.argv[2:]
+ROWS, WORDS = 2, 13
+lengths = torch.tensor([WORDS, WORDS - 5], dtype=torch.int32)
+mask = (torch.arange(WORDS)[None] < lengths[:, None]).long()
+
+
+def randomise(model):
+    """Takes parameters that begin alike, such as norms and biases, apart, and makes scores large enough to tell places apart."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.add_((0.2 if p.dim() > 1 else 0.1) * torch.randn_like(p))
+        for name, b in model.named_buffers():
+            if name.endswith("running_mean"):
+                b.add_(0.1 * torch.randn_like(b))
+            if name.endswith("running_var"):
+                b.mul_(0.5 + torch.rand_like(b))
+    return model.eval()
+
+
+def put(name, model, expected, save):
+    os.makedirs(folder + name)
+    save(folder + name)
+    save_file({k: v.detach().float().contiguous().clone() if v.is_floating_point() else v.long() for k, v in expected.items()}, folder + name + ".safetensors")
+
+
+def text(name, cls, config, run=None, save=None):
+    model = randomise(cls(config))
+    x = torch.randint(5, config.vocab_size - 5, (ROWS, WORDS))
+    x = torch.where(mask.bool(), x, config.pad_token_id or 0)
+    run = run or (lambda: getattr(model, "base_model", model)(input_ids=x, attention_mask=mask).last_hidden_state)
+    put(name, model, dict(input_ids=x, lengths=lengths, text_hidden=run()), save or model.save_pretrained)
+
+
+def image(name, model, size, run, save):
+    randomise(model)
+    x = torch.randn(ROWS, 3, size, size)
+    put(name, model, dict(pixel_values=x, **run(model, x)), save)
+
+
+WIDTHS = dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=3, intermediate_size=40, vocab_size=61, pad_token_id=0)
+
+
+def sizes(**other):
+    return {**WIDTHS, **other}
+
+
+def distilbert():
+    for c in (dict(), dict(activation="relu") if False else dict(n_layers=2, n_heads=2, sinusoidal_pos_embds=True)):
+        yield T.DistilBertForMaskedLM, T.DistilBertConfig(**{**dict(dim=24, n_layers=3, n_heads=3, hidden_dim=40, vocab_size=61, max_position_embeddings=20), **c})
+
+
+def modernbert():
+    for c in (dict(local_attention=6), dict(local_attention=4, global_attn_every_n_layers=2, norm_bias=True, attention_bias=True, mlp_bias=True),
+              dict(num_hidden_layers=1), dict(hidden_activation="silu", num_hidden_layers=5, norm_eps=1e-3, local_attention=8,
+                                              rope_parameters={"full_attention": {"rope_type": "linear", "factor": 3.0, "rope_theta": 500.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 77.0}})):
+        yield T.ModernBertModel if len(c) % 2 else T.ModernBertForMaskedLM, T.ModernBertConfig(**sizes(**{**dict(max_position_embeddings=64), **c}))
+
+
+def qwen3():
+    for c in (dict(num_attention_heads=4, num_key_value_heads=2, head_dim=10), dict(num_attention_heads=4, num_key_value_heads=1, head_dim=6, attention_bias=True),
+              dict(num_key_value_heads=3, head_dim=8, rms_norm_eps=1e-3, rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 300.0})):
+        yield T.Qwen3Model, T.Qwen3Config(**sizes(**c))
+
+
+def nomic_bert():
+    for c in (dict(), dict(type_vocab_size=1, layer_norm_eps=1e-3, rope_parameters={"rope_type": "default", "rope_theta": 50.0}), dict(hidden_act="gelu", type_vocab_size=3)):
+        yield T.NomicBertModel, T.NomicBertConfig(**sizes(**c))
+
+
+def gte():
+    for c in (dict(), dict(type_vocab_size=2, hidden_act="gelu_new"), dict(layer_norm_eps=1e-3, rope_parameters={"rope_type": "default", "rope_theta": 50.0})):
+        yield T.GteModel, T.GteConfig(**sizes(**c))
+
+
+def jina_embeddings_v3():
+    for c in (dict(), dict(type_vocab_size=2, hidden_act="silu")):
+        yield T.JinaEmbeddingsV3Model, T.JinaEmbeddingsV3Config(**sizes(**c))
+
+
+def eurobert():
+    for c in (dict(num_attention_heads=4, num_key_value_heads=2), dict(mlp_bias=True, attention_bias=True)):
+        yield T.EuroBertModel, T.EuroBertConfig(**sizes(**c))
+
+
+def gemma3():
+    for c in (dict(use_bidirectional_attention=True, sliding_window=9), dict(sliding_window=5, num_hidden_layers=7),
+              dict(use_bidirectional_attention=True, sliding_window=6, num_hidden_layers=7, query_pre_attn_scalar=7, attention_bias=True)):
+        yield T.Gemma3TextModel, T.Gemma3TextConfig(**sizes(**{**dict(num_attention_heads=4, num_key_value_heads=2, head_dim=10), **c}))
+
+
+def electra():
+    for c in (dict(embedding_size=24), dict(embedding_size=14), dict(embedding_size=10, type_vocab_size=3, hidden_act="gelu_new")):
+        yield T.ElectraForPreTraining if len(c) == 1 else T.ElectraModel, T.ElectraConfig(**sizes(max_position_embeddings=30, **c))
+
+
+def ernie():
+    for c in (dict(), dict(use_task_id=True), dict(type_vocab_size=4, use_task_id=True, task_type_vocab_size=2, hidden_act="relu")):
+        yield T.ErnieModel, T.ErnieConfig(**sizes(max_position_embeddings=30, **c))
+
+
+def albert():
+    for c in (dict(), dict(num_hidden_groups=2, num_hidden_layers=4), dict(num_hidden_groups=3), dict(num_hidden_groups=2, num_hidden_layers=5, type_vocab_size=1),
+              dict(inner_group_num=2)):
+        yield T.AlbertForMaskedLM if len(c) == 1 else T.AlbertModel, T.AlbertConfig(**sizes(max_position_embeddings=30, embedding_size=10, **c))
+
+
+def xlm_roberta_xl():
+    for c in (dict(), dict(type_vocab_size=2, layer_norm_eps=1e-3, pad_token_id=3)):
+        yield T.XLMRobertaXLModel, T.XLMRobertaXLConfig(**sizes(**{**dict(max_position_embeddings=34, pad_token_id=1), **c}))
+
+
+def t5():
+    for c in (dict(feed_forward_proj="gated-gelu"), dict(), dict(feed_forward_proj="gated-silu", relative_attention_num_buckets=8, relative_attention_max_distance=11), dict(d_kv=5, num_layers=1)):
+        yield T.T5EncoderModel, T.T5Config(**{**dict(d_model=24, d_kv=8, num_layers=3, num_heads=3, d_ff=40, vocab_size=61), **c})
+
+
+def bert():
+    for c in (dict(type_vocab_size=1), dict(type_vocab_size=3), dict(hidden_act="relu"), dict(is_decoder=True)):
+        yield T.BertModel, T.BertConfig(**sizes(max_position_embeddings=30, **c))
+
+
+TEXTS = [bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
+
+with torch.no_grad():
+    for family in TEXTS:
+        if wanted and family.__name__ not in wanted:
+            continue
+        for i, (cls, config) in enumerate(family()):
+            torch.manual_seed(i)
+            text(f"{family.__name__}-{i}", cls, config)
+with open(folder + "versions.txt", "w") as f:
+    f.write(f"torch {torch.__version__}, transformers {T.__version__}, timm {timm.__version__}")

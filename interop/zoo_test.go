@@ -1,0 +1,106 @@
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/model"
+	"github.com/geoalign/geoalign/weights"
+)
+
+// TestZoo: tiny models of odd settings that the real packages make compute here what they compute there, or are refused
+// in a line. GEOALIGN_ZOO names families of interop/zoo.py, all without it.
+func TestZoo(t *testing.T) {
+	folder := t.TempDir()
+	script := exec.CommandContext(t.Context(), python(t), append([]string{"zoo.py", folder},
+		strings.Fields(os.Getenv("GEOALIGN_ZOO"))...)...)
+	script.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "CUDA_VISIBLE_DEVICES=")
+	out, err := script.CombinedOutput()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() == lacksPackage {
+		t.Skip(strings.TrimSpace(string(out)))
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	type row struct {
+		equal, refused int
+		worst          float64
+	}
+	families := map[string]*row{}
+	for _, path := range check.Get(filepath.Glob(filepath.Join(folder, "*.safetensors")))(t) {
+		name := strings.TrimSuffix(filepath.Base(path), ".safetensors")
+		family := name[:strings.LastIndexByte(name, '-')]
+		if families[family] == nil {
+			families[family] = &row{}
+		}
+		t.Run(name, func(t *testing.T) {
+			e := check.Get(safetensors.Open(path))(t)
+			defer e.Close()
+			m, err := weights.Open(filepath.Join(folder, name))
+			if err != nil {
+				families[family].refused++
+				t.Log(err)
+				if strings.Contains(err.Error(), "\n") || len(strings.ReplaceAll(err.Error(), folder, "")) > 400 {
+					t.Errorf("a refusal is one clear line (got %v)", err)
+				}
+				return
+			}
+			defer m.Close()
+			words := 0
+			if info, ok := e.Lookup("input_ids"); ok {
+				words = info.Shape[1]
+			}
+			families[family].worst = max(families[family].worst, compareOutputs(t, e, openTower(t, m, words), words))
+			families[family].equal++
+		})
+	}
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(families)) {
+		r := families[name]
+		text += fmt.Sprintf("\n| %s | %d | %d | %.1e |", name, r.equal, r.refused, r.worst)
+	}
+	t.Logf("made by %s\n| family | models | refused | largest difference |\n|---|---|---|---|%s",
+		check.Get(os.ReadFile(filepath.Join(folder, "versions.txt")))(t), text)
+}
+
+// openTower opens one tower by its settings, with a tiny one of the other side.
+func openTower(t *testing.T, m *weights.Model, words int) encoders {
+	t.Helper()
+	width := "8"
+	for _, s := range m.Settings() {
+		if s.Key == "model.text.width" || s.Key == "model.image.width" {
+			width = s.Value
+		}
+	}
+	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
+		"objective.mlm.weight=0", "model.head.dim=" + width, "model.head.identity=both", "model.text.layers=1",
+		"model.text.width=" + width, "model.text.heads=1", "model.image.size=8", "model.image.patch=4",
+		"model.image.depth=1", "model.image.width=" + width, "model.image.heads=1"}
+	for _, s := range m.Settings() {
+		if s.Key != "data.tokens" {
+			sets = append(sets, s.String())
+		}
+	}
+	sets = append(sets, fmt.Sprintf("data.tokens=%d", max(2, words)))
+	cfg := check.Get(config.Parse("", nil, sets))(t)
+	engine := check.Get(compute.New(compute.Options{}))(t)
+	t.Cleanup(engine.Close)
+	o := model.Options{Engine: engine, Vocab: 9}
+	if shape := m.Shape("text/embeddings/word/weight"); shape != nil {
+		o.Vocab = shape[0]
+	}
+	p := check.Get(model.Open(cfg, o, m))(t)
+	t.Cleanup(func() { p.Close() })
+	return encoders{p.Image(), p.Text()}
+}

@@ -1,0 +1,78 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/kernel"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
+)
+
+// textBlocks are settings of model.text.block that together have every option on.
+var textBlocks = map[string][]string{
+	"modernbert": {"places=rotary", "local_theta=40.0", "window=2", "global_every=2", "gated=true", "qkv_bias=false", "output_bias=false",
+		"up_bias=false", "down_bias=false", "norm_bias=false", "first_norm=false", "embed_norm=true"},
+	"qwen3": {"places=rotary", "norm=rms", "qk_norm=rms", "head_width=10", "key_heads=2", "causal=true", "gated=true", "final_norm=true"},
+	"gemma": {"places=rotary", "norm=rms", "order=sandwich", "qk_norm=layer", "key_heads=1", "scale=0.2", "embed_scale=3.0", "stretch=2.0", "turned=4",
+		"adjacent=true", "gated=true"},
+	"albert": {"order=post", "final_norm=false", "embed_norm=true", "embed_width=10", "types=2", "shared=1"},
+	"t5":     {"places=buckets", "norm=rms", "scale=1.0", "buckets=8", "farthest=5", "up_bias=false"},
+	"jina":   {"places=alibi", "order=post", "final_norm=false", "gated=true", "up_bias=false"},
+}
+
+// TestBlockGradients: those of every parameter of a text tower of blocks are those of finite differences, and with
+// products in bfloat16 they have the same direction; recomputing blocks changes none.
+func TestBlockGradients(t *testing.T) {
+	half := engineOf(t, kernel.Options{Threads: 2, Precision: "bf16"})
+	for name, sets := range textBlocks {
+		t.Run(name, func(t *testing.T) {
+			all := []string{"model.text.style=block", "model.text.heads=4", "model.text.mlp=20", "model.text.pool=mean"}
+			if name == "t5" {
+				all = append(all, "model.text.activation=relu")
+			}
+			if name == "gemma" {
+				all = append(all, "model.text.activation=silu")
+			}
+			for _, s := range sets {
+				all = append(all, "model.text.block."+s)
+			}
+			cfg := tinyCLIP("sphere")
+			cfg.Model.Text.Block.Defaults()
+			cfg = check.Get(cfg.With(all...))(t)
+			cfg.Train.BatchSize = 2
+			m := buildCLIP(t, cfg)
+			b := randomPairs(m, 3)
+			var names []string
+			for _, q := range m.params.List() {
+				if x := m.params.Value(q); strings.HasPrefix(q.Name, "text/") {
+					names = append(names, q.Name)
+					for i := range x {
+						x[i] += float32(0.15 * math.Sin(float64(3*i+len(names))))
+					}
+				}
+			}
+			if len(names) < 11 {
+				t.Errorf("parameters %v", names)
+			}
+			checkDifferences(t, m, func(float64) float64 { return forward(t, m, b, Control{}).Loss }, names)
+			forward(t, m, b, Control{})
+			whole := append([]float32(nil), m.params.Grads()...)
+			rounded := modelOn(t, cfg, half)
+			copy(rounded.params.values, m.params.values)
+			forward(t, rounded, b, Control{})
+			y := rounded.params.Grads()
+			if cosine := vector.Dot(whole, y) / float32(math.Sqrt(vector.SumSq(whole)*vector.SumSq(y))); !(cosine > 0.99) || sameBits(whole, y) {
+				t.Errorf("cosine of the gradients in bfloat16 is %v", cosine)
+			}
+			cfg.Compute.Recompute = true
+			again := buildCLIP(t, cfg)
+			copy(again.params.values, m.params.values)
+			forward(t, again, b, Control{})
+			if !sameBits(whole, again.params.Grads()) {
+				t.Error("gradients differ where blocks are computed again")
+			}
+		})
+	}
+}
