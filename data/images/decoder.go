@@ -107,7 +107,7 @@ func endedJPEG(b []byte, cfg image.Config) []byte {
 	if at := d.End(b, cfg.Width, cfg.Height); at > 0 {
 		return append(b[:at:at], endOfImage...)
 	}
-	if fast.OneScan(b) { // of a kind that the built-in decoder has not
+	if fast.OneScan(b) { // of a kind that the built-in decoder lacks
 		return append(b[:len(b):len(b)], endOfImage...)
 	}
 	return nil

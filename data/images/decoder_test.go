@@ -185,7 +185,7 @@ func TestUseDecoder(t *testing.T) {
 	if _, _, err := UseDecoder("libpng"); err == nil || !strings.Contains(err.Error(), `"libpng": choose auto, builtin or turbojpeg`) {
 		t.Errorf("got %v", err)
 	}
-	// A file that is no library is named, and auto goes on without it.
+	// A file that is not a library is named, and auto goes on without it.
 	file := filepath.Join(t.TempDir(), "libturbojpeg.so")
 	if err := os.WriteFile(file, []byte("text"), 0o755); err != nil {
 		t.Fatal(err)
