@@ -167,7 +167,7 @@ func unit(row []float32) {
 		vector.Scale(row, scale, row)
 		return
 	}
-	for k, v := range row { // so short that float32 has not the scale
+	for k, v := range row { // so short that float32 lacks the scale
 		row[k] = float32(float64(v) / length)
 	}
 }

@@ -33,10 +33,10 @@ func Read(path string) (Result, error) {
 	}
 	const hint = "write one with trainer bench --save FILE"
 	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("--compare: %s is no bench result: %w: %s", path, err, hint)
+		return r, fmt.Errorf("--compare: %s is not a bench result: %w: %s", path, err, hint)
 	}
 	if !(r.StepMS > 0) || !(r.Samples > 0) || len(r.Phases) == 0 {
-		return r, fmt.Errorf("--compare: %s is no result of one configuration: it lacks step_ms, samples_per_second or phases: %s", path, hint)
+		return r, fmt.Errorf("--compare: %s is not a result of one configuration: it lacks step_ms, samples_per_second or phases: %s", path, hint)
 	}
 	return r, nil
 }

@@ -130,10 +130,10 @@ func ReadMachine(path string) (m Machine, err error) {
 	}
 	const hint = "write one with trainer bench --all --save FILE"
 	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("%s is no file of a machine: %w: %s", path, err, hint)
+		return m, fmt.Errorf("%s is not a file of a machine: %w: %s", path, err, hint)
 	}
 	if m.Hardware.Model == "" || len(m.Steps) == 0 {
-		return m, fmt.Errorf("%s is no file of a machine: it lacks hardware or steps: %s", path, hint)
+		return m, fmt.Errorf("%s is not a file of a machine: it lacks hardware or steps: %s", path, hint)
 	}
 	return m, nil
 }

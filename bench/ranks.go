@@ -30,7 +30,7 @@ type Ranks struct {
 	Processes  int    `json:"processes"`
 	Rows       int    `json:"rows_per_rank"`
 	StepMS     Spread `json:"step_ms"`
-	ComputeMS  Spread `json:"compute_ms"`  // of the step, what is no wait for an exchange
+	ComputeMS  Spread `json:"compute_ms"`  // of the step, what is not a wait for an exchange
 	ExchangeMS Spread `json:"exchange_ms"` // of all exchanges, each with the wait for slower ranks
 	WaitedMS   Spread `json:"waited_ms"`   // of the step, what it has waited for exchanges
 	HiddenMS   Spread `json:"hidden_ms"`   // of the exchanges, what went on beside computation

@@ -31,7 +31,7 @@ type Result struct {
 	HeapGrowth int64         `json:"heap_growth_bytes"`        // over the measured steps
 	PeakMB     float64       `json:"peak_memory_mb,omitempty"` // largest resident size; 0: not known
 	BufferMB   float64       `json:"buffers_mb"`               // planned for the results of a step
-	StateMB    float64       `json:"state_mb,omitempty"`       // parameters, gradients, moments, twins, queue
+	StateMB    float64       `json:"state_mb,omitempty"`       // parameters, gradients, moments, EMA copies, queue
 	HeapMB     float64       `json:"heap_mb"`                  // of Go
 	Device     *DeviceResult `json:"device,omitempty"`         // nil on the host
 	First      *Startup      `json:"first_step,omitempty"`     // nil where the process did something else before

@@ -72,7 +72,7 @@ func sameFile(a, b string) bool {
 }
 
 // isMatrix says whether a file with a base is a matrix of runs, which trainer ablate
-// reads: it has keys of one and [run] is no table.
+// reads: it has keys of one and [run] is not a table.
 func isMatrix(root map[string]toml.Primitive, md *toml.MetaData) bool {
 	if prim, ok := root["run"]; ok {
 		_, table := read(md, prim).(map[string]any)

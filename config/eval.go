@@ -45,15 +45,7 @@ type Eval struct {
 	// which checkpoints are kept, unless train.keep_best_by names a number of theirs
 	Beside []string `toml:"beside" when:"words"`
 
-	// labelled training images of the linear probe, not augmented; a smaller training set is used whole
-	ProbeSamples int `toml:"probe_samples" when:"images" max:"1000000000"`
-	// weight decay of a probe, whose loss is the mean cross-entropy and decay/2 times the squared weights
-	ProbeDecay float64 `toml:"probe_decay" when:"towers and probe_hold=0" max:"1000000"`
-	// share of a probe's training samples on which its decay is chosen, by a search from 1e-7 to 10; 0: probe_decay
-	ProbeHold float64 `toml:"probe_hold" when:"towers"`
-	// neighbours that vote in the k-NN accuracy beside the probe
-	ProbeNeighbours int `toml:"probe_neighbours" when:"images" max:"65536"`
-
+	probe.Eval
 	ZeroShot  zeroshot.Eval   `toml:"zeroshot" when:"captions and model.interaction.kind="`
 	TextProbe probe.EvalTexts `toml:"textprobe" when:"words"`
 	Sentences sentences.Eval  `toml:"sentences" when:"words"`
@@ -66,8 +58,8 @@ type Eval struct {
 
 // Defaults implements section.Defaulter.
 func (e *Eval) Defaults() {
-	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst, ProbeSamples: 10000, ProbeDecay: 1e-3,
-		ProbeNeighbours: 20}
+	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst}
+	e.Eval.Defaults()
 }
 
 // Check implements section.Checked.
@@ -80,8 +72,7 @@ func (e *Eval) Check(k *section.Checker) {
 	if e.Score == string(scoring.GSSF) && !k.Has(section.Metric) {
 		k.Require("score", false, "needs a metric that is trained", c.trainMetric())
 	}
-	k.NotNegative("rerank_top", "max_images", "folds", "probe_decay")
-	k.BelowOne("probe_hold")
+	k.NotNegative("rerank_top", "max_images", "folds")
 	for i, task := range e.Beside {
 		k.Require("beside", slices.Contains(all.Beside(), task),
 			"must be some of "+strings.Join(all.Beside(), ", "))
@@ -93,7 +84,7 @@ func (e *Eval) Check(k *section.Checker) {
 	}
 	k.Require("beside", len(e.Beside) == 0 || !k.Has(section.Sentences), "must be empty",
 		k.Named()+" has no images")
-	k.Positive("probe_samples", "probe_neighbours")
+	e.Eval.Check(k)
 	k.Require("rerank_top", e.RerankTop == 0 || c.Objective.ITM.On() && !k.Has(section.Fitted),
 		"must be 0 when objective.itm.weight is 0", "re-ranking uses the matching head, which is not trained")
 }

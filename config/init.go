@@ -32,7 +32,7 @@ func (i *Init) Check(k *section.Checker) {
 // Random says whether all parameters start from random numbers.
 func (i Init) Random() bool { return i.Checkpoint == "" && i.Image.Path == "" && i.Text.Path == "" }
 
-// Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it has not.
+// Towers returns the paths of the weights that the towers of the system start from, empty for a tower that it lacks.
 func (c *Config) Towers() (image, text string) {
 	if c.Has(section.Images) {
 		image = c.Init.Image.Path

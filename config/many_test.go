@@ -44,7 +44,7 @@ func TestManyUnknownKeys(t *testing.T) {
 func second[A, B any](_ A, b B) B        { return b }
 func third[A, B, C any](_ A, _ B, c C) C { return c }
 
-// TestLongKeys: what is no key is shown in part, and nothing is looked for that is like it.
+// TestLongKeys: what is not a key is shown in part, and nothing is looked for that is like it.
 func TestLongKeys(t *testing.T) {
 	long := strings.Repeat("a", 900_000)
 	_, err := Parse("long.toml", []byte(long+" = 1\n"), []string{long + "=1"})

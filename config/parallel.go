@@ -8,7 +8,7 @@ import (
 )
 
 // Parallel is what several processes, ranks, that train one model together do. Their number is the
-// launcher's, as in mpirun -n 8, and is no key: a run goes on with another one.
+// launcher's, as in mpirun -n 8, and is not a key: a run goes on with another one.
 type Parallel struct {
 	// with what a pair is compared: global (the pairs of all ranks, as on one) | local (those of its own rank)
 	Contrast string `toml:"contrast"`

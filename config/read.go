@@ -38,7 +38,7 @@ func ReadWith(path string) string {
 	return ""
 }
 
-// Unread is a key that has not its default and that nothing reads in this configuration.
+// Unread is a key that is not at its default and that nothing reads in this configuration.
 type Unread struct {
 	Path string
 	With string // in words, with what it is read

@@ -171,10 +171,10 @@ func TestCombinedMessages(t *testing.T) {
 		{small, func(c *Config) {
 			c.Objective.ITC.Scores, c.Objective.ITC.Score = objectives.Terms{{Kind: "l2", Weight: 1}}, "gssf"
 		}, `objective.itc.score: must not be set together with objective.itc.scores (got "gssf"); give it as a term`},
-		{small, func(c *Config) { c.Model.Head.Topology = "euclid" }, `objective.itc.score: cosine needs unit vectors, which model.head.topology "euclid" has not (got "cosine"); use inner, l2, gssf or geodesic`},
+		{small, func(c *Config) { c.Model.Head.Topology = "euclid" }, `objective.itc.score: cosine needs unit vectors, which model.head.topology "euclid" lacks (got "cosine"); use inner, l2, gssf or geodesic`},
 		{small, func(c *Config) {
 			c.Model.Head.Topology, c.Objective.ITC.Scores = "euclid", objectives.Terms{{Kind: "angle", Weight: 1}}
-		}, `objective.itc.scores: angle needs unit vectors, which model.head.topology "euclid" has not (got [{kind = "angle", weight = 1}]); use inner, l2, gssf or geodesic`},
+		}, `objective.itc.scores: angle needs unit vectors, which model.head.topology "euclid" lacks (got [{kind = "angle", weight = 1}]); use inner, l2, gssf or geodesic`},
 		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 1, 32 }, `objective.geometric.neighbours: objective.geometric.pool times this must not be more than queue.size (got 32); the nearest 5 x 32 of the 128 entries of the queue are wanted: use fewer, or a larger queue`},
 		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Queue.Size = 1, 0 }, `queue.size: must be > 0 (got 0); neighbours are found in a queue of the teacher's features: or set objective.geometric.weight = 0`},
 		{small, func(c *Config) { c.Objective.Geometric.Weight, c.Objective.Geometric.Search = 1, "clusters" }, `objective.geometric.search: must be "exact" without a graph over the queue (got "clusters"); its clusters are those of the geodesic, which no score that is trained has`},

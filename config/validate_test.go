@@ -516,7 +516,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.MAFA.Connector = "run"; c.Objective.ITM.Weight = 0 }, `objective.mafa.connector: needs objective.itm.weight > 0 (got "run"); it relabels the negatives of matching`},
 		{func(c *Config) { c.Objective.TCL.Intra = true; c.Objective.ITC.Weight = 0 }, "objective.tcl.intra: needs objective.itc.weight > 0 (got true); its terms are part of the contrast against momentum features"},
 		{func(c *Config) { c.Objective.MAFA.NegativeBelow = 0.9 }, "objective.mafa.negative_below: must be between 0 and objective.mafa.positive_above (got 0.9)"},
-		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is no group and no glob (got ["1d" "biass"]); the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`},
+		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is neither a group nor a glob (got ["1d" "biass"]); the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`},
 
 		{func(c *Config) { c.Schedule.Kind = "linear" }, `schedule.kind: must be one of cosine, staircase, constant (got "linear")`},
 		{func(c *Config) { c.Schedule.WarmupSteps = -1 }, "schedule.warmup_steps: must be >= 0 (got -1)"},

@@ -344,7 +344,7 @@ func TestCacheConcurrentWriters(t *testing.T) {
 
 func TestCacheReadOnlyFolder(t *testing.T) {
 	if os.Getuid() == 0 {
-		// The superuser may write anywhere: a file in the place of a folder stops
+		// The superuser may write anywhere: a file instead of a folder stops
 		// it too.
 		testUnwritable(t, func(dir string) {
 			for i := range 256 {

@@ -81,7 +81,7 @@ func TestLoaderMissingColumn(t *testing.T) {
 }
 
 // What a column holds does not depend on which others are asked for, and nobody pays for
-// a column that is not: an image that cannot be read is no bad sample of texts.
+// a column that is not: an image that cannot be read is not a bad sample of texts.
 func TestColumnsAlone(t *testing.T) {
 	decoded := 0
 	files, err := NewTrain(counted{pictures(9), &decoded}, TrainConfig{Seed: 4, Transform: tcl, Text: someText(7)})

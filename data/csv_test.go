@@ -364,7 +364,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// TestCSVSeen: cameras and roles by their columns, an id in the place of a caption, and rows that do not agree.
+// TestCSVSeen: cameras and roles by their columns, an id instead of a caption, and rows that do not agree.
 func TestCSVSeen(t *testing.T) {
 	cfg := CSVConfig{Image: "image", ID: "person", Camera: "camera", Role: "role"}
 	table, err := loadCSV(t, "root", cfg, "image,person,camera,role\na.jpg,0002,c1,query\nb.jpg,0002, c2 ,gallery\nc.jpg,-1,c1,\nd.jpg,7,,gallery\nb.jpg,0002,c2,gallery\n")

@@ -404,7 +404,7 @@ func (s starved) Sample(c uint64, row batch.Row) error {
 	return s.numbered.Sample(c, row)
 }
 
-// TestLoaderStopsWhereTheMachineIsAtItsLimit: what has run out is no bad sample, whatever share
+// TestLoaderStopsWhereTheMachineIsAtItsLimit: what has run out is not a bad sample, whatever share
 // of them is allowed. A file that the disk cannot read is one.
 func TestLoaderStopsWhereTheMachineIsAtItsLimit(t *testing.T) {
 	for _, limit := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO} {

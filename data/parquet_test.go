@@ -84,7 +84,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// An image that a row names in the place of its bytes is read anew where its file has changed.
+// An image that a row names instead of its bytes is read anew where its file has changed.
 func TestParquetCacheOfFiles(t *testing.T) {
 	root := pngFolder(t, 6)
 	p, err := OpenParquet(root, []string{parquetFile("holes")}, ParquetConfig{Image: "image", Caption: "caption"}, Options{})

@@ -217,7 +217,7 @@ func (l *Loader) tell(r result) ([]BadSample, error) {
 		for _, x := range r.lost {
 			t.Bad = append(t.Bad, toldSample{x.Counter, x.Err.Error()})
 		}
-		own, _ = json.Marshal(t) // which holds nothing that JSON has not
+		own, _ = json.Marshal(t) // which holds nothing that JSON lacks
 	}
 	all, err := g.GatherBytes(own)
 	if err != nil {

@@ -31,7 +31,7 @@ func found(t *testing.T, dir string, a *account.Account) (list []string) {
 	return list
 }
 
-// Links to folders are followed, each folder is read once, and loops end. What is no image by its name is counted.
+// Links to folders are followed, each folder is read once, and loops end. What is not an image by its name is counted.
 func TestImagesBelowLinks(t *testing.T) {
 	root := tree(t, "in/a.jpg", "in/deep/b.PNG", "in/notes.txt", "in/c.avif", "in/d.HEIC", "in/e.psd", "in/.hidden/f.png", "out/g.webp", "out/sub/h.jpg", "out/sub/i.jxl")
 	in := filepath.Join(root, "in")

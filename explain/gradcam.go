@@ -9,7 +9,7 @@ import "math"
 //
 // Above 0 a token speaks for the score, below against it. On the built-in scenes
 // its maps are sharper than those of Channels, and dark where a score is near its largest value. It is Grad-CAM with
-// the gradient of each position in the place of the mean over all of them (HiResCAM, Draelos and Carin 2020, equation
+// the gradient of each position instead of the mean over all of them (HiResCAM, Draelos and Carin 2020, equation
 // 3).
 func Elementwise(values, grads []float32, n, d int) []float64 {
 	c := make([]float64, n)
@@ -26,7 +26,7 @@ func Elementwise(values, grads []float32, n, d int) []float64 {
 //
 //	c_i = 1/D sum_d max(0, g_id a_id)
 //
-// It is Elementwise with the ReLU of Grad-CAM before the sum over channels in the place of after it:
+// It is Elementwise with the ReLU of Grad-CAM before the sum over channels instead of after it:
 // channels that speak against the score do not cancel others. So it says how much a token matters,
 // for and against.
 func Channels(values, grads []float32, n, d int) []float64 {

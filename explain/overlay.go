@@ -110,7 +110,7 @@ func Reduced(img image.Image, most int) image.Image {
 var ramp = [...][3]float64{{20, 11, 52}, {87, 16, 110}, {148, 38, 103}, {205, 65, 71}, {243, 120, 25}, {251, 182, 26},
 	{249, 251, 146}}
 
-// Heat returns the colour of a value from 0 to 1. One that is no number has that of 0.
+// Heat returns the colour of a value from 0 to 1. One that is not a number has that of 0.
 func Heat(v float64) color.RGBA {
 	if math.IsNaN(v) {
 		v = 0

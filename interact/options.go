@@ -9,7 +9,7 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
-// Options compares an image and a text by all their tokens, in the place of one feature of
+// Options compares an image and a text by all their tokens, instead of one feature of
 // each: every patch, word or region looks for the nearest one of the other side, or by cross
 // attention at all of them. Losses within
 // the batch and evaluation read its scores; there is no vector of an image or a text then, so

@@ -184,7 +184,7 @@ func fitLinear(ctx context.Context, cfg config.Config, e *compute.Engine, key, n
 	}
 	m, ok := a.fitted.(*align.Linear)
 	if !ok || m.Parts() > 1 {
-		return nil, fmt.Errorf("model: %s = %q is no map of one linear layer a side", key, name)
+		return nil, fmt.Errorf("model: %s = %q is not a map of one linear layer a side", key, name)
 	}
 	return m, nil
 }

@@ -61,7 +61,7 @@ func TestStartHeads(t *testing.T) {
 			}
 			for i, v := range h.params.MomentumValue(q) {
 				if v != h.params.Value(q)[i] {
-					t.Fatalf("the twin of %s does not start like it", q.Name)
+					t.Fatalf("the EMA copy of %s does not start like it", q.Name)
 				}
 			}
 		}

@@ -22,7 +22,7 @@ type design struct {
 	views bool
 	// crops are further, smaller views of an image through the tower of that size, which the image side's head follows.
 	crops crops
-	// interaction scores pairs by their tokens in the place of features, nil without.
+	// interaction scores pairs by their tokens instead of features, nil without.
 	interaction encoders.Interaction
 	// keys returns what enters the queue with a batch.
 	keys func(s *objectives.Step) keyNodes

@@ -228,7 +228,7 @@ func (g *Graphs) Wait() error {
 	return err
 }
 
-// switchIn puts the pending graphs in the place of the current ones and attaches what
+// switchIn puts the pending graphs instead of the current ones and attaches what
 // entered the queue since their copy was made.
 func (g *Graphs) switchIn() error {
 	if err := g.Wait(); err != nil {

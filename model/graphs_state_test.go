@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A save waits for a rebuild that is in progress, and a rebuild that failed is no state.
+// A save waits for a rebuild that is in progress, and a rebuild that failed is not a state.
 func TestSaveWaitsForARebuild(t *testing.T) {
 	g, _ := newTestGraphs(t, 4, 2)
 	failed := errors.New("failed")

@@ -17,7 +17,7 @@ func tinyFILIP(kind string) config.Config {
 	return c
 }
 
-// buildInteraction builds a model whose texts begin with one token that is no word.
+// buildInteraction builds a model whose texts begin with one token that is not a word.
 func buildInteraction(t testing.TB, cfg config.Config) *Trainer {
 	t.Helper()
 	check.OK(t, cfg.Validate())

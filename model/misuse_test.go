@@ -8,7 +8,7 @@ import (
 	"github.com/geoalign/geoalign/internal/check"
 )
 
-// TestMatchRefuses: what is no n texts and k images is an error, also where texts are so short that their states are
+// TestMatchRefuses: what are not n texts and k images is an error, also where texts are so short that their states are
 // copied.
 func TestMatchRefuses(t *testing.T) {
 	m := build(t, tinyConfig(), "auto", 1)

@@ -63,7 +63,7 @@ func TestFlatBuffers(t *testing.T) {
 		if q.Momentum {
 			twins += q.Len()
 			if !sameBits(p.Value(q), p.MomentumValue(q)) {
-				t.Errorf("the twin of %s does not start as its copy", q.Name)
+				t.Errorf("the EMA copy of %s does not start as its copy", q.Name)
 			}
 		}
 	}

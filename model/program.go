@@ -105,7 +105,7 @@ func (c *computation) run(ctx context.Context, b *batch.Batch) error {
 	return c.machine.Run(ctx)
 }
 
-// given is the values of an input that is no column of a batch.
+// given is the values of an input that is not a column of a batch.
 type given struct {
 	input  *gorgonia.Node
 	values any

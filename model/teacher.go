@@ -72,7 +72,7 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 		}
 		if s, err := p.PairScore(); err != nil || !s.Folds() {
 			return nil, bad("set objective.distill_scores.metric = \"\"",
-				"has a score that is no product of features (%v), which objective.distill_scores.metric needs", s)
+				"has a score that is not a product of features (%v), which objective.distill_scores.metric needs", s)
 		}
 	}
 	if cfg.Ranks > 1 && cfg.Parallel.Contrast == config.OfAllRanks { // which exchange features

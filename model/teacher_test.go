@@ -143,7 +143,7 @@ func TestTeacherRefused(t *testing.T) {
 			c.Model.Image.Mean, c.Model.Image.Std = []float64{.5, .5, .5}, []float64{.5, .5, .5}
 		}), taughtConfig(""), "must take images that are normalised as those of this run"},
 		{scoreTeachers()["tokens"], taughtConfig("diag"), `compares tokens and has no features for objective.distill_scores.metric = "diag"`},
-		{scoreTeachers()["distance"], taughtConfig("diag"), "has a score that is no product of features (l2)"},
+		{scoreTeachers()["distance"], taughtConfig("diag"), "has a score that is not a product of features (l2)"},
 		{with(func(*config.Config) {}), func() config.Config {
 			c := taughtConfig("block_diag")
 			c.Objective.DistillScores.Blocks = 3

@@ -81,7 +81,7 @@ func TestGoldenViPMM(t *testing.T) {
 	}
 }
 
-// setPartners sets the row that each is told from in the place of what a loss has drawn; one that names itself has
+// setPartners sets the row that each is told from instead of what a loss has drawn; one that names itself has
 // none.
 func (p *Trainer) setPartners(name string, rows []int32) {
 	index, there := p.step.inputs.Memory(name).([]int32), p.floats(name+" there")

@@ -34,7 +34,7 @@ type GSSF struct {
 	Hidden int `toml:"hidden" fixed:"model" max:"65536"`
 	// of sparse, weight of the sum of the absolute weights off the diagonal, as a proximal step after each update
 	L1 float64 `toml:"l1" max:"1000000"`
-	// of diag, block_diag and dense, decoupled weight decay of W in the place of optimizer.decay; 0: none of its own
+	// of diag, block_diag and dense, decoupled weight decay of W instead of optimizer.decay; 0: none of its own
 	Decay float64 `toml:"decay" max:"1000000"`
 	// of decay, toward: identity (so is empty) | zero
 	DecayTo string `toml:"decay_to"`

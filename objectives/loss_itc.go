@@ -25,7 +25,7 @@ type ITC struct {
 	// (the learned metric of objective.gssf) | geodesic (through the graph of objective.geodesic, in the contrast with
 	// the queue alone)
 	Score string `toml:"score" when:"score"`
-	// a weighted sum in the place of score, such as [{kind = "geodesic", weight = 0.5}, {kind = "gssf", weight = 0.5}];
+	// a weighted sum instead of score, such as [{kind = "geodesic", weight = 0.5}, {kind = "gssf", weight = 0.5}];
 	// kinds are those of score
 	Scores Terms `toml:"scores" when:"score"`
 	// behind the teacher's soft targets: same (as score) or one of its kinds
@@ -166,7 +166,7 @@ func (l *ITC) checkScores(k *section.Checker) {
 		}
 		for _, kind := range []scoring.Kind{scoring.Cosine, scoring.Angle} {
 			k.Require(path, !terms.Has(kind),
-				fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" has not", kind),
+				fmt.Sprintf("%s needs unit vectors, which model.head.topology \"euclid\" lacks", kind),
 				`use inner, l2, gssf or geodesic`)
 		}
 	}

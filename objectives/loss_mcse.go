@@ -83,7 +83,7 @@ func (s *Step) paired() *gorgonia.Node {
 	}, s.Rows)
 }
 
-// noImage is added to the logits of what stands in the place of an image that is not there: its share of a softmax is
+// noImage is added to the logits of what stands instead of an image that is not there: its share of a softmax is
 // 0.
 const noImage = -1e30
 

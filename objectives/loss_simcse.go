@@ -141,7 +141,7 @@ func (l *SimCSE) weights(rows, all, first int) []float32 {
 	return w
 }
 
-// head is that of the loss alone, which evaluation has not; nil: that of the side.
+// head is that of the loss alone, which evaluation lacks; nil: that of the side.
 func (l *SimCSE) head(s *Step) encoders.Head {
 	sphere := space.Space{Dim: s.Online.Text.Width, Spheres: 1}
 	switch l.Head {

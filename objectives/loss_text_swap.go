@@ -42,7 +42,7 @@ type TextSwap struct {
 	Attention string `toml:"attention"`
 	// a swapped pair has attention of its own on both sides, where ViPMM keeps that of the right pair on one
 	Recompute bool `toml:"recompute"`
-	// a second term swaps images in the place of texts
+	// a second term swaps images instead of texts
 	Images bool `toml:"images"`
 }
 

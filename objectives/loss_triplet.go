@@ -21,7 +21,7 @@ type Triplet struct {
 	// hardest (of each image the farthest positive and the nearest negative of the batch) | all (the mean over all
 	// triplets of the batch)
 	Negatives string `toml:"negatives"`
-	// the soft margin, log(1 + exp(difference)), in the place of a margin
+	// the soft margin, log(1 + exp(difference)), instead of a margin
 	Soft bool `toml:"soft"`
 	// by which a positive shall be nearer than a negative
 	Margin float64 `toml:"margin" when:"soft=false"`

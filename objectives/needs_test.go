@@ -18,7 +18,7 @@ func (noRows) Rows() int                { return 0 }
 func (noRows) Width() int               { return 3 }
 func (noRows) Row(int, []float32) error { panic("there is none") }
 
-// TestLossesNeed: a step that has not what a loss reads is an error that names the loss, before anything is drawn or pooled.
+// TestLossesNeed: a step that lacks what a loss reads is an error that names the loss, before anything is drawn or pooled.
 func TestLossesNeed(t *testing.T) {
 	n := newBench(t)
 	side := func(tokens int) Side { // of two images, with a class token

@@ -19,7 +19,7 @@ import (
 )
 
 // TestMCSE compares the loss over two passes that differ with its definition, and its gradients with finite differences, for pairs alone
-// and for batches some rows of which have no image: these search nothing, and nothing finds what stands in the place of their image.
+// and for batches some rows of which have no image: these search nothing, and nothing finds what stands instead of their image.
 func TestMCSE(t *testing.T) {
 	const b, c, tau = 4, 5, 0.3
 	for name, paired := range map[string][]int32{"pairs": nil, "some": {1, 0, 1, 1}, "none": {0, 0, 0, 0}} {

@@ -104,7 +104,7 @@ type Step struct {
 	// of the score that negatives of matching are drawn by; nil: that of the contrast
 	NegativeTerms Terms
 	PairTerms     Terms // of the score of pairs without a queue
-	// scores pairs by their tokens, in the place of features and PairTerms; nil: by features
+	// scores pairs by their tokens, instead of features and PairTerms; nil: by features
 	Interaction encoders.Interaction
 	// class tokens and what stands around a text take part in Interaction
 	AllTokens bool
@@ -183,7 +183,7 @@ type Fusion struct {
 	TextLen, ImageLen      int            // L and T, tokens of a text and of an image
 }
 
-// Need stops the construction of a step that has not what a loss reads, with the
+// Need stops the construction of a step that lacks what a loss reads, with the
 // *op.BuildError that op.Catch turns into an error.
 func Need(ok bool, loss, format string, args ...any) {
 	if !ok {

@@ -49,7 +49,7 @@ func newLocalStep(t testing.TB, x localRows, rows, c int, lengths, ids []int32) 
 	return s
 }
 
-// run returns the loss of parts and its gradients in leaves. draws are set in the place of what is drawn.
+// run returns the loss of parts and its gradients in leaves. draws are set instead of what is drawn.
 func (s localStep) run(parts []Part, draws map[string]any, leaves ...string) (loss float32, grads [][]float32) {
 	t := s.b.t
 	t.Helper()

@@ -68,7 +68,7 @@ func TestLocalLossesOfNothing(t *testing.T) {
 	}
 }
 
-// TestLocalLossesOfZeros: states and features of zeros give the chance of each loss, and nothing that is no number.
+// TestLocalLossesOfZeros: states and features of zeros give the chance of each loss, and nothing that is not a number.
 func TestLocalLossesOfZeros(t *testing.T) {
 	const rows, c = 4, 5
 	for name, l := range localLosses() {

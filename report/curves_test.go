@@ -41,7 +41,7 @@ noise
 	}
 }
 
-// A row whose step is null or no whole number is none: it is no row of step 0, which would replace all that were before.
+// A row whose step is null or no whole number is none: it is not a row of step 0, which would replace all that were before.
 func TestRowsOfNoStep(t *testing.T) {
 	c := mustRead(t, `{"step":1,"loss":5}
 {"step":2,"loss":4}

@@ -46,7 +46,7 @@ func evalSection(d Data) section {
 			labels = append(labels, label)
 			ch.curves = append(ch.curves, curve{name: label, points: p, colour: i, dots: true})
 		}
-		if most < 2 { // one evaluation is no curve: the table has it
+		if most < 2 { // one evaluation is not a curve: the table has it
 			continue
 		}
 		ch.wide = ofSentences(names[0]) && len(labels) > 4 // whose keys have no room beside the title
@@ -101,7 +101,7 @@ func evalGroup(name string) string {
 	case parts[0] == "probe":
 		return "linear probe: accuracy"
 	case name == "eval/vqa/outside": // a number of questions
-		return "vqa: questions whose answer is no candidate"
+		return "vqa: questions whose answer is not a candidate"
 	case parts[0] == "zeroshot":
 		return "zero-shot classes: accuracy"
 	case parts[0] == "neighbours":

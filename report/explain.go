@@ -207,7 +207,7 @@ type Contributions struct {
 	Tokened bool  // class tokens, else spheres
 	// Patches is the mean share of each patch, and Places that of each place of a text.
 	Patches explain.Map
-	Regions []Bar // in the place of patches: of each number of a region, over the images that have it
+	Regions []Bar // instead of patches: of each number of a region, over the images that have it
 	Words   []Bar
 	Places  []Bar
 }

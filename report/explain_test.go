@@ -34,7 +34,7 @@ func TestHeatTables(t *testing.T) {
 	}
 }
 
-// TestContributionsOfRegions have bars by number in the place of a map.
+// TestContributionsOfRegions have bars by number instead of a map.
 func TestContributionsOfRegions(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteContributions(&b, Contributions{Title: "pairs", Regions: []Bar{{Name: "0", Mean: .75}, {Name: "1", Mean: .25}}}); err != nil {

@@ -302,7 +302,7 @@ func TestEvaluations(t *testing.T) {
 func TestEvalGroups(t *testing.T) {
 	for name, want := range map[string]string{
 		"eval/probe/top1": "linear probe: accuracy", "eval/probe/chance": "linear probe: accuracy", "eval/probe/decay": "linear probe: decay",
-		"eval/vqa/accuracy": "vqa", "eval/vqa/reachable": "vqa", "eval/vqa/outside": "vqa: questions whose answer is no candidate", "eval/vqa/accuracy/outside": "vqa accuracy",
+		"eval/vqa/accuracy": "vqa", "eval/vqa/reachable": "vqa", "eval/vqa/outside": "vqa: questions whose answer is not a candidate", "eval/vqa/accuracy/outside": "vqa accuracy",
 	} {
 		if got := evalGroup(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -59,7 +59,7 @@ func TestLabelsSayTheirValues(t *testing.T) {
 	}
 }
 
-// A constant has an axis around it: its local means differ from it by rounding, which is no range to be drawn.
+// A constant has an axis around it: its local means differ from it by rounding, which is not a range to be drawn.
 func TestConstantCurves(t *testing.T) {
 	for _, v := range []float64{0.1, 0.3, 1.1, 2.3, 693.147, 1e-5, 3e-7, -0.7, 0, 1e30} {
 		c := mustRead(t, logOf(59, func(int) float64 { return v }))

@@ -139,7 +139,7 @@ func TestChangedData(t *testing.T) {
 	}
 }
 
-// TestSameData: what is no change of the data is none.
+// TestSameData: what is not a change of the data is none.
 func TestSameData(t *testing.T) {
 	r := newDataRun(t)
 	steps := 2
@@ -172,7 +172,7 @@ func TestSameData(t *testing.T) {
 	same("moved")
 }
 
-// TestSameTable: a table whose rows say the same in other bytes is no change, though its key is another one.
+// TestSameTable: a table whose rows say the same in other bytes is not a change, though its key is another one.
 func TestSameTable(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir, out := kindsData(t), filepath.Join(t.TempDir(), "run")

@@ -20,7 +20,7 @@ type Plan struct {
 	Steps        int     `json:"steps"`
 	StepsAnEpoch int     `json:"steps_per_epoch"`
 	Nodes        int     `json:"nodes"`
-	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and twins
+	ParametersMB float64 `json:"parameters_mb"` // with gradients, moments and momentum encoder
 	QueueMB      float64 `json:"queue_mb"`      // with the graphs over it
 	ConnectorMB  float64 `json:"connector_mb,omitempty"`
 	PlansMB      float64 `json:"plans_mb,omitempty"`    // transport plans

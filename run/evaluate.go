@@ -16,7 +16,6 @@ import (
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/all"
-	"github.com/geoalign/geoalign/tasks/probe"
 	"github.com/geoalign/geoalign/tasks/retrieval"
 )
 
@@ -194,8 +193,7 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 	}
 	v := c.Eval
 	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop,
-		Folds: v.Folds, KeepBy: c.Train.KeepBestBy},
-		probe.Options{Samples: v.ProbeSamples, Decay: v.ProbeDecay, Hold: v.ProbeHold, Neighbours: v.ProbeNeighbours})
+		Folds: v.Folds, KeepBy: c.Train.KeepBestBy}, v.Eval)
 	for _, x := range e.With {
 		s.With = append(s.With, x.setup(task))
 	}

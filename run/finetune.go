@@ -25,7 +25,7 @@ var alone = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0"
 	"objective.mlm.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0",
 	"queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}
 
-// pairKeys are keys and sections of what a model of images alone has not.
+// pairKeys are keys and sections of what a model of images alone lacks.
 var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction",
 	"model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features",
 	"data.tokens", "init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate",
@@ -137,7 +137,7 @@ func settingsOf(task string, base config.Config, own ...string) (sets []string) 
 	case t.Finetune.Tower:
 		sets = append(sets, classificationSettings(base)...)
 	case task != from && base.Train.KeepsByMetric() && strings.HasPrefix(base.Train.KeepBestBy, prefixOf(from)):
-		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task has not
+		sets = append(sets, config.Reset("train.keep_best_by")) // a number that the evaluation of another task lacks
 	}
 	return append(sets, sourceOf(base, slices.Concat(sets, own))...)
 }
@@ -174,7 +174,7 @@ func FinetuneConfig(path, task string, o OpenOptions) (config.Config, error) {
 	task = cmp.Or(task, base.Task(), retrieval.Name)
 	if task != classes.Name && (base.Has(section.Sentences) || base.Has(section.ImagesAlone)) {
 		return base, console.Argument(
-			"the task %s needs images with texts, which model.system %q has not: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))
+			"the task %s needs images with texts, which model.system %q lacks: train on from it with trainer train --config FILE --set %s", task, base.Model.System, setup.ShellWord(config.Override("init.checkpoint", path)))
 	}
 	if task == classes.Name {
 		own, err := setup.OwnConfig(ck)

@@ -21,7 +21,7 @@ func checkKeptBy(cfg config.Config, set *Split) error {
 	refused := func(msg, hint string) error {
 		return config.Errors{{Path: "train.keep_best_by", Value: by, Msg: msg, Hint: hint}}
 	}
-	const unknown = "names a number that the evaluation has not"
+	const unknown = "names a number that the evaluation lacks"
 	of := append([]string{DefaultTask(cfg)}, tasksBeside(cfg, set)...)
 	i := slices.IndexFunc(of, func(task string) bool { return strings.HasPrefix(by, prefixOf(task)) })
 	switch {

@@ -38,7 +38,7 @@ type Model interface {
 }
 
 // openModel opens the model of a checkpoint, which must stay open. tok is nil for a system
-// without texts. With twin the momentum twins
+// without texts. With twin the momentum encoder
 // take the place of the parameters that have one.
 func openModel(cfg config.Config, ck *checkpoint.Checkpoint, tok *tokenizer.Tokenizer, engine *compute.Engine,
 	twin bool) (Model, error) {

@@ -34,7 +34,7 @@ type OpenOptions struct {
 	Log  io.Writer // messages; nil: none
 	// Added are sections of other modules that the checkpoint was trained with.
 	Added []config.Added
-	// Twin takes the momentum twins instead of the parameters that have one; a checkpoint without any is
+	// Twin takes the momentum encoder instead of the trained parameters; a checkpoint without any is
 	// an error.
 	Twin bool
 	// Prepare is called with the configuration before data is read, as source.Convert may be, and its
@@ -122,13 +122,13 @@ func OpenCheckpoint(ck *checkpoint.Checkpoint, o OpenOptions) (*Trained, error) 
 	return t, setup.SameProgram(t.Group, t.Config, "")
 }
 
-// noTwins says what to do about a checkpoint without momentum twins.
+// noTwins says what to do about a checkpoint without momentum encoder.
 func noTwins(ck *checkpoint.Checkpoint) error {
 	cure := "or train with momentum.enabled = true"
 	if own, err := setup.OwnConfig(ck); err == nil && (!own.Has(section.Momentum) || own.Has(section.TokenScores)) {
 		cure = "a model of this kind is trained without"
 	}
-	return console.Argument("%s has no momentum twins: leave out --twin, %s", ck.Path, cure)
+	return console.Argument("%s has no momentum encoder: leave out --momentum-encoder, %s", ck.Path, cure)
 }
 
 // ConfigOver reads the TOML file of o, or where it is empty the configuration of a

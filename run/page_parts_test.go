@@ -46,7 +46,7 @@ func TestKeepByMetric(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	r.cfg.Train.KeepBestBy = "eval/sts/stsb/kendall"
-	if _, err := r.metric(); err == nil || !strings.Contains(err.Error(), "train.keep_best_by: names a number that the evaluation has not") || !strings.Contains(err.Error(), "eval/sts/stsb/spearman") {
+	if _, err := r.metric(); err == nil || !strings.Contains(err.Error(), "train.keep_best_by: names a number that the evaluation lacks") || !strings.Contains(err.Error(), "eval/sts/stsb/spearman") {
 		t.Error(err)
 	}
 	r.cfg.Train.KeepBestBy = config.KeepByBetter

@@ -228,7 +228,7 @@ func TestBatchesThatCannotBeShared(t *testing.T) {
 // TestAFailedSaveEndsAllRanks with its error: a disk that is full on rank 0.
 func TestAFailedSaveEndsAllRanks(t *testing.T) {
 	if os.Getuid() == 0 {
-		// Root writes anywhere: a file stands in the place of the folder of the first checkpoint.
+		// Root writes anywhere: a file stands instead of the folder of the first checkpoint.
 		t.Log("as root")
 	}
 	dir := t.TempDir()

@@ -376,7 +376,7 @@ func (r *Run) metric() (checkpoint.Metric, error) {
 	v, ok := values[name]
 	if !ok {
 		return checkpoint.Metric{}, config.Errors{{Path: "train.keep_best_by", Value: name,
-			Msg:  "names a number that the evaluation has not",
+			Msg:  "names a number that the evaluation lacks",
 			Hint: "it has " + strings.Join(slices.Sorted(maps.Keys(values)), ", ")}}
 	}
 	return checkpoint.Metric{Name: name, Value: v}, nil

@@ -240,7 +240,7 @@ func (t *tolerant) screen(ctx context.Context, n int, columns []batch.Column,
 	if err := parallel.Agree(t.group, failed); err != nil || ranks == 1 {
 		return own, err
 	}
-	text, _ := json.Marshal(own) // which holds nothing that JSON has not
+	text, _ := json.Marshal(own) // which holds nothing that JSON lacks
 	all, err := t.group.GatherBytes(text)
 	if err != nil {
 		return nil, err

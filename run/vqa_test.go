@@ -97,7 +97,7 @@ func TestVQA(t *testing.T) {
 	}
 }
 
-// TestAnsweredTable: what is left out is said, and an ID that is no number stays text.
+// TestAnsweredTable: what is left out is said, and an ID that is not a number stays text.
 func TestAnsweredTable(t *testing.T) {
 	f := &data.FileExamples{}
 	f.Add(data.Example{ID: "a1"}, "x")

@@ -18,7 +18,7 @@ type Part interface {
 	// StateVersion is the version of the part's layout, from 1 on. A checkpoint of
 	// another version is refused.
 	StateVersion() int
-	// Counters returns a pointer to a struct with everything that is no tensor, which is
+	// Counters returns a pointer to a struct with everything that is not a tensor, which is
 	// written as JSON and read back into the same struct; nil where there is nothing.
 	// It is called anew for every save and every restore. What a restore sets is the whole
 	// struct, and its slices and maps are new ones.
@@ -48,7 +48,7 @@ type Checker interface{ CheckCounters() error }
 type Restorer interface{ Restored() error }
 
 // Optional is a part that a checkpoint may lack, such as one that was added to a run
-// later. Absent is then called in the place of Restored.
+// later. Absent is then called instead of Restored.
 type Optional interface{ Absent() error }
 
 // Exact is a part that takes all of the tensors that were saved under its name or none:

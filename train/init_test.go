@@ -48,7 +48,7 @@ func TestInitWithoutATeacher(t *testing.T) {
 	p := fresh.model.Params()
 	for _, q := range p.List() {
 		if q.Momentum && !slices.Equal(p.Value(q), p.MomentumValue(q)) {
-			t.Errorf("the twin of %s is no copy", q.Name)
+			t.Errorf("the EMA copy of %s is not a copy", q.Name)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestLoRAInit(t *testing.T) {
 			t.Errorf("%v: %s", c2.sets, r)
 		}
 		if q, _ := next.model.Params().Get(weight); q.Momentum && !slices.Equal(next.model.Params().MomentumValue(q), twin) {
-			t.Errorf("%v: the twin of %s has not the twins of its adapter", c2.sets, weight)
+			t.Errorf("%v: the EMA copy of %s lacks the twins of its adapter", c2.sets, weight)
 		}
 		if a, ok := next.model.Params().Get(layer + "/lora_a"); ok && !c2.merges && !slices.Equal(next.model.Params().Value(a), value(s, layer+"/lora_a")) {
 			t.Errorf("%v: the adapter does not go on", c2.sets)

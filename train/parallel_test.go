@@ -70,7 +70,7 @@ var withoutDraws = []string{"objective.itm.weight=0", "eval.rerank_top=0", "mode
 
 // TestTwoRanksAreTwoMicroBatches: a run of two processes has the bits of one process that
 // accumulates over two micro-batches, which hold the same rows in the same order: parameters,
-// twins, moments, queue and graphs, with a teacher. Both ranks have the same.
+// momentum encoder, moments, queue and graphs, with a teacher. Both ranks have the same.
 func TestTwoRanksAreTwoMicroBatches(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"dynamic momentum": {"momentum.rule=dynamic"},

@@ -17,7 +17,7 @@ import (
 // Kept says of a layer whether its adapter of low rank and its scale and shift stay beside it; nil: none do.
 type Kept func(layer string) (lora, ssf bool)
 
-// Params lists the tensors of a group of a checkpoint, the parameters or the momentum twins
+// Params lists the tensors of a group of a checkpoint, the parameters or the momentum encoder
 // (MomentumGroup), each of which is read when it is asked for. Weights and biases take in the adapters of low rank,
 // scales and shifts of m beside them (model.MergeLoRA, model.MergeSSF), but those that keep says: so the list is of a
 // model without them that computes the same (config.Model.Folded). Among the twins a weight has the twins of what it

@@ -44,7 +44,7 @@ func TestInitFurtherLayers(t *testing.T) {
 				t.Errorf("%s: %s is not that of fusion layer %d", name, q.Name, x.from[layer-behind])
 			}
 			if q.Momentum && !slices.Equal(now.MomentumValue(q), was.MomentumValue(from)) {
-				t.Errorf("%s: the twin of %s is not that of fusion layer %d", name, q.Name, x.from[layer-behind])
+				t.Errorf("%s: the EMA copy of %s is not that of fusion layer %d", name, q.Name, x.from[layer-behind])
 			}
 			seen++
 		}
@@ -86,7 +86,7 @@ func TestInitNewWords(t *testing.T) {
 			t.Errorf("the old rows of %s are not those of the checkpoint, or those of its twin", name)
 		}
 		if !slices.Equal(now.Value(q)[n:], now.MomentumValue(q)[n:]) {
-			t.Errorf("the new rows of the twin of %s are no copy", name)
+			t.Errorf("the new rows of the EMA copy of %s are no copy", name)
 		}
 	}
 	if n := len(start) - more*word.Shape[1]; !slices.Equal(now.Value(word)[n:], start[n:]) || slices.Equal(now.Value(word)[:n], start[:n]) {

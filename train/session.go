@@ -122,7 +122,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 }
 
 // NewOptimizer returns the optimiser of all parameters of m that training changes, and
-// of the momentum twins of m for StepTwins.
+// of the momentum encoder of m for StepTwins.
 func NewOptimizer(c optim.Settings, engine *kernel.Engine, m Trainable) (*optim.AdamW, error) {
 	return NewOptimizerAt(c, Rates{}, engine, m)
 }
@@ -404,7 +404,7 @@ func (s *Session) add(first bool) error {
 	return nil
 }
 
-// summed puts the sum over micro-batches, if there are several, in the place of the gradients.
+// summed puts the sum over micro-batches, if there are several, instead of the gradients.
 func (s *Session) summed() error {
 	switch {
 	case s.sum == nil:

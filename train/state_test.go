@@ -66,7 +66,7 @@ func TestANewKindOfStateIsSaved(t *testing.T) {
 	}
 	sameMemory(t, "the rest", other.memory(), s.memory())
 
-	// A checkpoint without is no checkpoint of this system, one with is one of the plain system.
+	// A checkpoint without is not a checkpoint of this system, one with is one of the plain system.
 	plain := small(t, 0, 0)
 	plain.must(t, 0)
 	check.Fails(other.Restore(plain.save(t, t.TempDir(), 1)))(t, `no part "means"`)

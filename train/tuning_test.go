@@ -91,7 +91,7 @@ func TestTuningInit(t *testing.T) {
 		for _, q := range next.model.Params().List() {
 			was, ok := s.model.Params().Get(q.Name)
 			if ok && q.Added && q.Momentum && slices.Equal(was.Shape, q.Shape) && !changed && !slices.Equal(next.model.Params().MomentumValue(q), s.model.Params().MomentumValue(was)) {
-				t.Errorf("%v: the twin of %s does not go on", x.sets, q.Name)
+				t.Errorf("%v: the EMA copy of %s does not go on", x.sets, q.Name)
 			}
 		}
 		if scale := value(next, layer+"/ssf_scale"); scale != nil && !slices.Equal(scale, of("ssf_scale")) {

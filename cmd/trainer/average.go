@@ -19,7 +19,7 @@ func newAverageCommand() *cobra.Command {
 		Use:   "average",
 		Short: "Write the mean of several checkpoints of a run",
 		Long: `average writes the mean of the parameters of several checkpoints of a run, and of their
-momentum twins where all have them, as the checkpoint of a new run folder: of the --last so
+momentum encoders where all have one, as the checkpoint of a new run folder: of the --last so
 many, or of the --best so many by the metric of their evaluations. The run must have kept
 them (train.keep_last, train.keep_best). Of a run with adapters (model.lora) or scales and shifts
 (model.tuning.ssf) it is the mean of the weights that have taken them in, and has none.

@@ -84,7 +84,7 @@ func printResult(w io.Writer, r bench.Result) {
 	if r.PeakMB > 0 {
 		line("peak memory", "%10.1f MB of the process", r.PeakMB)
 	}
-	line("planned memory", "%10.1f MB: %.1f of parameters, gradients, moments, twins and queue, %.1f of results beside the gradients", r.StateMB+r.BufferMB, r.StateMB, r.BufferMB)
+	line("planned memory", "%10.1f MB: %.1f of parameters, gradients, moments, momentum encoder and queue, %.1f of results beside the gradients", r.StateMB+r.BufferMB, r.StateMB, r.BufferMB)
 	if d := r.Device; d != nil {
 		line("memory of the device", "%8.1f MB at most", d.MemoryMB)
 		for _, kind := range slices.Sorted(maps.Keys(d.OnHost)) {

@@ -136,7 +136,7 @@ func TestBenchBadInput(t *testing.T) {
 		{exitUsage, []string{"--fail-below", "0", "--compare", text}, []string{"--fail-below must be > 0 (got 0)"}},
 		{exitUsage, []string{"--compare", text, "--vary", "batch=1,2"}, []string{"do not go together"}},
 		{exitFailed, []string{"--compare", "none.json"}, []string{"--compare", "none.json"}},
-		{exitFailed, []string{"--compare", text}, []string{"is no bench result", "trainer bench --save FILE"}},
+		{exitFailed, []string{"--compare", text}, []string{"is not a bench result", "trainer bench --save FILE"}},
 		{exitFailed, []string{"--compare", other}, []string{"no result of one configuration", "trainer bench --save FILE"}},
 		{exitUsage, []string{"--vary", "batch"}, []string{"must have the form batch=8,16,32"}},
 		{exitUsage, []string{"--vary", "batch="}, []string{"an empty value"}},

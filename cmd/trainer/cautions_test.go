@@ -74,7 +74,7 @@ func TestCautionsOfColumns(t *testing.T) {
 	stdout, _ = must(t, exitDone, append([]string{"train", "--out", filepath.Join(dir, "run"), "--quiet"}, data...)...)
 	contains(t, stdout, told)
 
-	// The advice of a row that is no number works for a closed form too.
+	// The advice of a row that is not a number works for a closed form too.
 	embed := []string{"embed", "--checkpoint", filepath.Join(dir, "run"), "--rows", filepath.Join(dir, "bad.safetensors"), "--out", filepath.Join(dir, "gallery")}
 	fails(t, exitFailed, embed, "row 5 is not finite", "--skip-bad leaves out what cannot be read")
 	stdout, _ = must(t, exitDone, append(embed, "--skip-bad")...)

@@ -31,7 +31,7 @@ func combinedArgs(out string, more ...string) []string {
 }
 
 // A run with everything goes on from any of its steps with the same bits: parameters,
-// twins, moments, the queue with what is before the heads, and the graphs.
+// momentum encoder, moments, the queue with what is before the heads, and the graphs.
 func TestCombinedRunsResumeExactly(t *testing.T) {
 	dir := t.TempDir()
 	whole := filepath.Join(dir, "whole")

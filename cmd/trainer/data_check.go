@@ -120,7 +120,7 @@ func checkData(ctx context.Context, cfg config.Config, o checkOptions,
 	progress func(phase string, done, of int)) (*checkReport, error) {
 	if o.write != "" && (cfg.Data.Kind == storedPairs || cfg.Data.Kind == sentencepairs.Name) {
 		return nil, usageError{fmt.Errorf(
-			"--write is of images with captions, which data.kind %q has not", cfg.Data.Kind)}
+			"--write is of images with captions, which data.kind %q lacks", cfg.Data.Kind)}
 	}
 	if cfg.Data.Kind == storedPairs {
 		return checkPairs(ctx, cfg, o, progress)

@@ -62,7 +62,7 @@ func TestPreviewLeavesOutBadImages(t *testing.T) {
 // TestPreviewShowsEvaluation: what is not trained on is drawn as an evaluation sees it,
 // whatever the shape of the file, with its first cleaned caption.
 func TestPreviewShowsEvaluation(t *testing.T) {
-	set := twoCaptions(t) // a.png is no square
+	set := twoCaptions(t) // a.png is not a square
 	cfg := check.Get(config.Load("", append(overridesOf(set), "eval.folds=3")))(t)
 	n := 5
 	next, err := samples(t.Context(), cfg, "val", &n, source.Options{})

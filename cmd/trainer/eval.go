@@ -83,7 +83,7 @@ expressions name in pictures, by a heat map of the match head or of the cosine
 --out FILE.html draws classes with their confusion matrix, of tasks that a model was fine-tuned for
 with right and wrong examples and their pictures, and with --task sentences pairs in the
 plane and histograms of their cosines; --json has the matrix too.
---twin evaluates the momentum twins of a run that has a teacher, and of each of --with.
+--momentum-encoder evaluates the momentum encoder of a run that has one, and of each of --with.
 
 The checkpoint's own configuration says which data and model; --config and --set
 override it.`,
@@ -92,7 +92,7 @@ override it.`,
   trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
   trainer eval --checkpoint runs/quickstart --json
   trainer eval --checkpoint runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
-  trainer eval --checkpoint runs/flickr8k --twin
+  trainer eval --checkpoint runs/flickr8k --momentum-encoder
   trainer eval --checkpoint runs/filip --with runs/clip
   trainer eval --checkpoint runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
       --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt

@@ -31,7 +31,7 @@ func newExportCommand() *cobra.Command {
               ViT, DeiT, DINOv2, BERT, RoBERTa, MPNet
   timm        the image tower, for timm.create_model("local-dir:DIR", pretrained=True)
   open_clip   both towers, for open_clip.create_model_from_pretrained("local-dir:DIR")
-  albef       towers, fusion layers, heads, twins and queues under ALBEF's names
+  albef       towers, fusion layers, heads, momentum encoder and queues under ALBEF's names
   sentence-transformers
               the text tower with its pool, layers, length and prompts, for SentenceTransformer
   onnx        image.onnx, text.onnx and dual.onnx with heads and scores, opset 17; weights of
@@ -49,7 +49,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
   trainer export --checkpoint runs/clip --to timm --out tower
   trainer export --checkpoint runs/albef --to albef --out albef
   trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
-  trainer export --checkpoint runs/quickstart --to onnx --out onnx --twin
+  trainer export --checkpoint runs/quickstart --to onnx --out onnx --momentum-encoder
   trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -95,9 +95,11 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 	return c
 }
 
-// addTwin declares --twin.
+// addTwin declares --momentum-encoder, and --twin, which it was called before.
 func addTwin(c *cobra.Command, twin *bool) {
-	c.Flags().BoolVar(twin, "twin", false, "the momentum twins instead of the parameters that have one")
+	c.Flags().BoolVar(twin, "momentum-encoder", false, "the momentum encoder instead of the trained parameters")
+	c.Flags().BoolVar(twin, "twin", false, "see --momentum-encoder")
+	_ = c.Flags().MarkHidden("twin") // there is such a flag
 }
 
 // printExport writes what was written for a person.

@@ -49,7 +49,7 @@ func TestExportTwinAverage(t *testing.T) {
 	if err := json.Unmarshal([]byte(ok("export", "--checkpoint", at("run"), "--to", "geoalign", "--out", at("plain"), "--json")), &w); err != nil || w.To != "geoalign" {
 		t.Errorf("%v: %+v", err, w)
 	}
-	ok("export", "--checkpoint", at("run"), "--to", "geoalign", "--out", at("twin"), "--twin")
+	ok("export", "--checkpoint", at("run"), "--to", "geoalign", "--out", at("twin"), "--momentum-encoder")
 	plain, twin := floats(t, at("plain", "model.safetensors")), floats(t, at("twin", "model.safetensors"))
 	for name, x := range last {
 		want := x
@@ -79,11 +79,11 @@ func TestExportTwinAverage(t *testing.T) {
 		ok(append([]string{"embed", "--checkpoint", at("run"), "--out", at(name), "--quiet"}, args...)...)
 		return floats(t, at(name, "features.safetensors"))
 	}
-	online, teacher := features("online"), features("teacher", "--twin")
+	online, teacher := features("online"), features("teacher", "--momentum-encoder")
 	if slices.Equal(online["image"], teacher["image"]) || slices.Equal(online["text"], teacher["text"]) {
-		t.Error("--twin changes no features")
+		t.Error("--momentum-encoder changes no features")
 	}
-	if out := ok("eval", "--checkpoint", at("run"), "--twin", "--json"); !strings.Contains(out, "retrieval") {
+	if out := ok("eval", "--checkpoint", at("run"), "--momentum-encoder", "--json"); !strings.Contains(out, "retrieval") {
 		t.Errorf("got %s", out)
 	}
 
@@ -121,9 +121,9 @@ func TestExportTwinAverage(t *testing.T) {
 		{"has 2 checkpoints, and the mean of 9 is wanted: take fewer, or keep more in training (train.keep_last)", []string{"average", "--checkpoint", at("run"), "--last", "9", "--out", at("x")}},
 		{"Give one of --last and --best", []string{"average", "--checkpoint", at("run"), "--out", at("x")}},
 		{"holds a run already", []string{"average", "--checkpoint", at("run"), "--last", "1", "--out", at("run")}},
-		{"has no momentum twins: leave out --twin, or train with momentum.enabled = true", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--twin"}},
-		{"has no momentum twins: leave out --twin, a model of this kind is trained without", []string{"eval", "--checkpoint", "testdata/oldruns/geomm-swav-v0", "--twin"}},
-		{"clip-v0/checkpoints/step-00000600 has no momentum twins", []string{"eval", "--checkpoint", at("run"), "--with", "testdata/oldruns/clip-v0", "--twin"}},
+		{"has no momentum encoder: leave out --momentum-encoder, or train with momentum.enabled = true", []string{"eval", "--checkpoint", "testdata/oldruns/clip-v0", "--momentum-encoder"}},
+		{"has no momentum encoder: leave out --momentum-encoder, a model of this kind is trained without", []string{"eval", "--checkpoint", "testdata/oldruns/geomm-swav-v0", "--momentum-encoder"}},
+		{"clip-v0/checkpoints/step-00000600 has no momentum encoder", []string{"eval", "--checkpoint", at("run"), "--with", "testdata/oldruns/clip-v0", "--momentum-encoder"}},
 	} {
 		code, _, stderr := trainer(t, c.args...)
 		if code == exitDone || !strings.Contains(stderr, c.want) {

@@ -190,7 +190,7 @@ func TestHeadsKeepTheirSplits(t *testing.T) {
 }
 
 // TestHeadsOfABudget: with a seed of the splits another seed of the run draws other training
-// pairs from the same rows, and is no reason to refuse an evaluation.
+// pairs from the same rows, and is not a reason to refuse an evaluation.
 func TestHeadsOfABudget(t *testing.T) {
 	run := t.TempDir()
 	data := append(rotatedFeatures(t, 200, 6), "--set", "data.pairs.seed=7", "--set", "data.pairs.paired=45")

@@ -49,7 +49,7 @@ func TestDamagedGallery(t *testing.T) {
 	}
 }
 
-// TestInspectKinds: what is no checkpoint is described in short, flags of checkpoints are refused there, and what is
+// TestInspectKinds: what is not a checkpoint is described in short, flags of checkpoints are refused there, and what is
 // of no kind gets the list.
 func TestInspectKinds(t *testing.T) {
 	npz := "../../data/features/testdata/all.npz"

@@ -80,7 +80,7 @@ func farthest(a, b []float32) (d float64) {
 }
 
 // What is exported of an adapted run is what is exported of the merged one, byte for byte, and computes the same
-// after an import. With --twin, and as ALBEF's twins, adapters are those of the teacher.
+// after an import. With --momentum-encoder, and as ALBEF's twins, adapters are those of the teacher.
 func TestExportAdapted(t *testing.T) {
 	for system, forms := range map[string][]string{ // form and side
 		"albef": {"geoalign", "geoalign text", "timm image", "hf image", "hf text", "onnx", "albef"},
@@ -162,18 +162,18 @@ func TestExportAdapted(t *testing.T) {
 			if system != "albef" {
 				return
 			}
-			must(t, exitDone, "export", "--checkpoint", at("adapted"), "--to", "albef", "--out", at("twin"), "--twin")
+			must(t, exitDone, "export", "--checkpoint", at("adapted"), "--to", "albef", "--out", at("twin"), "--momentum-encoder")
 			online, twin := floats(t, at("albef", "adapted", "model.safetensors")), floats(t, at("twin", "model.safetensors"))
 			for _, name := range []string{"visual_encoder.blocks.0.attn.qkv.weight", "text_encoder.bert.encoder.layer.0.output.dense.weight"} {
 				prefix, rest, _ := strings.Cut(name, ".")
 				if !slices.Equal(online[prefix+"_m."+rest], twin[name]) || slices.Equal(online[name], twin[name]) || len(twin[name]) == 0 {
-					t.Errorf("the twin of %s has not the adapter of the teacher", name)
+					t.Errorf("the EMA copy of %s lacks the adapter of the teacher", name)
 				}
 			}
 			if norm := "visual_encoder_m.norm.weight"; !slices.Equal(online[norm], online["visual_encoder.norm.weight"]) || len(online[norm]) == 0 {
 				t.Errorf("%s is not the locked parameter", norm)
 			}
-			if d := farthest(embedded(t, at("mean"), "--twin"), embedded(t, at("mean"))); d == 0 {
+			if d := farthest(embedded(t, at("mean"), "--momentum-encoder"), embedded(t, at("mean"))); d == 0 {
 				t.Error("the mean has the twins of its parameters")
 			}
 		})

@@ -76,7 +76,7 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A message that cannot be written is no reason to fail.
+// A message that cannot be written is not a reason to fail.
 func TestMessageThatCannotBeWritten(t *testing.T) {
 	var stdout bytes.Buffer
 	if code := execute(t.Context(), []string{"validate"}, &stdout, &full{}); code != exitDone || stdout.String() != "defaults: ok\n" {

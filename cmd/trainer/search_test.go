@@ -273,15 +273,15 @@ func TestEmbedTextsAndLists(t *testing.T) {
 	}
 }
 
-// What momentum twins embedded is searched by the twins, and no shard of theirs stands beside one of the parameters.
+// What momentum encoder embedded is searched by the twins, and no shard of theirs stands beside one of the parameters.
 func TestSearchByTwins(t *testing.T) {
 	dir := t.TempDir()
 	ck, texts, out := filepath.Join(dir, "run"), filepath.Join(dir, "texts.txt"), filepath.Join(dir, "texts")
 	must(t, exitDone, tinyArgs(ck, "--quiet", "--max-steps", "4", "--set", "optimizer.lr=0.01")...)
 	check.OK(t, os.WriteFile(texts, []byte("a red circle\na blue square\n"), 0o666))
-	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--twin"}
+	args := []string{"embed", "--checkpoint", ck, "--texts", texts, "--out", out, "--momentum-encoder"}
 	must(t, exitDone, args...)
-	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--twin", "--quiet")
+	must(t, exitDone, "embed", "--checkpoint", ck, "--split", "test", "--momentum-encoder", "--quiet")
 	split := filepath.Join(ck, "embeddings-test")
 	_, captions, _ := hits(t, split, "--row", "0", "--in", "text", "--k", "1")
 	for gallery, text := range map[string]string{out: "a red circle", split: captions[0]} {
@@ -289,7 +289,7 @@ func TestSearchByTwins(t *testing.T) {
 			t.Errorf("%s: %q finds %q with %v", gallery, text, names[0], all.Queries[0][0].Score)
 		}
 	}
-	fails(t, exitUsage, args[:len(args)-1], "holds a gallery with another --twin (true, now false)")
+	fails(t, exitUsage, args[:len(args)-1], "holds a gallery with another --momentum-encoder (true, now false)")
 }
 
 // A gallery is of the parameters that made it, whatever lies at their path later.

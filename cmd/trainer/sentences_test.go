@@ -73,7 +73,7 @@ func TestSentences(t *testing.T) {
 	if said := fails(t, exitUsage, tinyArgs(t.TempDir(), "--max-steps", "1", "--set", `eval.beside=["sentences"]`, "--set", `eval.sentences.tasks=["stsb=/nowhere.json"]`), "eval.sentences.tasks: there is no such file"); strings.Contains(said, "loss") {
 		t.Errorf("the run began: %s", said)
 	}
-	fails(t, exitUsage, append([]string{"train", "--config", tiny, "--out", filepath.Join(t.TempDir(), "x"), "--max-steps", "1", "--set", "train.keep_best_by=eval/sts/rte/spearman", "--set", `eval.beside=["sentences"]`}, tasks...), "train.keep_best_by: names a number that the evaluation has not")
+	fails(t, exitUsage, append([]string{"train", "--config", tiny, "--out", filepath.Join(t.TempDir(), "x"), "--max-steps", "1", "--set", "train.keep_best_by=eval/sts/rte/spearman", "--set", `eval.beside=["sentences"]`}, tasks...), "train.keep_best_by: names a number that the evaluation lacks")
 }
 
 // TestDataSentences: stats, check and preview of pairs of sentences, which need no system that is trained on them.

@@ -91,7 +91,7 @@ func TestServe(t *testing.T) {
 		first := true
 		return func() bool { was := first; first = false; return was }
 	}()); hung() {
-		t.Error("SIGHUP is no end where the terminal has gone")
+		t.Error("SIGHUP is not an end where the terminal has gone")
 	}
 	cancel()
 	if c := <-code; c != exitDone && c != exitInterrupted {
@@ -168,7 +168,7 @@ func TestHangupReloads(t *testing.T) {
 		}
 		signals <- syscall.SIGHUP
 	}
-	<-stopped // the third is no reload any more
+	<-stopped // the third is not a reload any more
 	close(signals)
 	<-ended
 	if reloads != 3 {

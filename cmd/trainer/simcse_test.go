@@ -63,7 +63,7 @@ func TestSimCSERun(t *testing.T) {
 		t.Errorf("the last loss is %s in one piece and %s in two", a, b)
 	}
 	fails(t, exitUsage, []string{"regions", "--checkpoint", out, "--out", t.TempDir()}, `model.system "simcse" has no image tower`)
-	fails(t, exitUsage, []string{"finetune", "--checkpoint", out}, `the task retrieval needs images with texts, which model.system "simcse" has not: train on from it with trainer train --config FILE --set 'init.checkpoint=`)
+	fails(t, exitUsage, []string{"finetune", "--checkpoint", out}, `the task retrieval needs images with texts, which model.system "simcse" lacks: train on from it with trainer train --config FILE --set 'init.checkpoint=`)
 	fails(t, exitUsage, []string{"finetune", "--checkpoint", out, "--task", "classification", "--out", t.TempDir()}, "the task classification needs a tower that reads pixels, and the model in "+out, `(model.system "simcse") has none: fine-tune another checkpoint`)
 	stdout, _ := must(t, exitDone, "eval", "--checkpoint", out, "--json")
 	var r struct {

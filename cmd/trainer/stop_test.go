@@ -27,7 +27,7 @@ func newest(t *testing.T, dir string) int {
 	return c.Step
 }
 
-// swap puts a picture that cannot be decoded in the place of one, and returns what puts it back.
+// swap puts a picture that cannot be decoded instead of one, and returns what puts it back.
 func swap(t *testing.T, path string) (back func()) {
 	t.Helper()
 	good := check.Get(os.ReadFile(path))(t)

@@ -121,7 +121,7 @@ func ByFirst(g Group, do func() error) error {
 // lost.
 const patience = time.Second
 
-// Alone has rank 0 do work that is no rank's share, however long it takes, while the others
+// Alone has rank 0 do work that is not a rank's share, however long it takes, while the others
 // wait, and agrees on its error. The work must not use the group.
 func Alone(g Group, work func() error) error { return turn(g, 0, work) }
 

@@ -108,7 +108,7 @@ func tensors(t testing.TB, list ...safetensors.Tensor) []byte {
 	return b.Bytes()
 }
 
-// What is no matrix of floats is refused with the file, the reason and what to do.
+// What is not a matrix of floats is refused with the file, the reason and what to do.
 func TestMatrixRefuses(t *testing.T) {
 	whole, err := os.ReadFile("testdata/f4.npy")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var sparse, allocated = filetest.Sparse, budgettest.Allocated
 
-// A large file that is no image is refused by its size or its header, not read.
+// A large file that is not an image is refused by its size or its header, not read.
 func TestLargeFilesAreNotRead(t *testing.T) {
 	var large *files.SizeError
 	jpeg := "\xff\xd8\xff\xe0"

@@ -95,7 +95,7 @@ func find(ctx context.Context, side string, p *features.Pairs, pool *features.Po
 	return l, nil
 }
 
-// tooFew says that the pool has not enough rows.
+// tooFew says that the pool lacks enough rows.
 func (l *Lists) tooFew(others int) error {
 	return fmt.Errorf("neighbours: a neighbourhood of %d needs %d rows beside the anchor, and the pool of %ss has %d "+
 		"that can be compared: lower objective.geometric.neighbours, or name more features in data.pairs.%s_pool", l.K,

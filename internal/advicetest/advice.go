@@ -302,7 +302,7 @@ func (r reader) clause(msg, words string) (list []Advice) {
 				if k == r.path || r.replaced == "" {
 					continue
 				}
-				var ways [][]string // in the place of the key, which is what it must be
+				var ways [][]string // instead of the key, which is what it must be
 				for _, v := range r.Open(k) {
 					ways = append(ways, []string{r.replaced, k + "=" + v})
 				}

@@ -95,7 +95,7 @@ func OfCommand(k Keys, msg, newFolder string) (list []Change) {
 	}
 	if m := meantFlag.FindStringSubmatch(msg); m != nil {
 		flag, value, _ := strings.Cut(m[1], " ")
-		// in the place of the bare word
+		// instead of the bare word
 		list = append(list, Change{msg, []string{"\x00" + value}, []string{flag, value}})
 	}
 	if m := meant.FindStringSubmatch(msg); m != nil {
@@ -104,7 +104,7 @@ func OfCommand(k Keys, msg, newFolder string) (list []Change) {
 	return list
 }
 
-// Bare is Apply where a Change replaces a word that is no flag.
+// Bare is Apply where a Change replaces a word that is not a flag.
 func (c Change) Bare() (word string, ok bool) {
 	if len(c.Drop) == 1 && strings.HasPrefix(c.Drop[0], "\x00") {
 		return c.Drop[0][1:], true

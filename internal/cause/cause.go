@@ -34,7 +34,7 @@ func joined(err error) []error {
 	return x.Unwrap()
 }
 
-// parts returns errors with those that were joined in the place of what joins them, without nil.
+// parts returns errors with those that were joined instead of what joins them, without nil.
 func parts(errs []error) (list []error) {
 	for _, err := range errs {
 		if of := joined(err); of != nil {

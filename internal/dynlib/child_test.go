@@ -20,7 +20,7 @@ import (
 // A servant that answers what it is asked, or ends in the way that it is told.
 func init() {
 	Serve("echo", func(args []string, questions io.Reader, answers io.Writer) int {
-		fmt.Fprintln(answers, "this is no answer")
+		fmt.Fprintln(answers, "this is not an answer")
 		for lines := bufio.NewScanner(questions); lines.Scan(); {
 			var q string
 			_ = json.Unmarshal(lines.Bytes(), &q)

@@ -237,7 +237,7 @@ func (m *Machine) Scalar(n *gorgonia.Node) (float32, error) {
 		return 0, err
 	}
 	if len(a.F32) != 1 {
-		return 0, fmt.Errorf("exec: %v is no scalar", n)
+		return 0, fmt.Errorf("exec: %v is not a scalar", n)
 	}
 	return a.F32[0], nil
 }

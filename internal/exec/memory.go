@@ -62,7 +62,7 @@ func (p *plan) bind(bind map[*gorgonia.Node][]float32) (map[int][]float32, error
 		out := p.entries[i].out
 		switch {
 		case out.unit < 0 || p.entries[i].consts != nil || p.entries[i].alias && external[out.unit] != nil:
-			return nil, fmt.Errorf("exec: cannot bind %v: it is no computed result of its own", n)
+			return nil, fmt.Errorf("exec: cannot bind %v: it is not a computed result of its own", n)
 		case len(mem) != p.units[out.unit].size:
 			return nil, fmt.Errorf("exec: bound memory of %v has %d elements, the node %d", n, len(mem),
 				p.units[out.unit].size)

@@ -153,7 +153,7 @@ type Summer interface {
 
 // Aliaser is an op whose output is the memory of an operand, or of one of its
 // auxiliary results (aux >= 0), under another shape. It is never run. ok is false
-// for an op that is no alias after all.
+// for an op that is not an alias after all.
 type Aliaser interface {
 	Alias() (operand, aux int, ok bool)
 }

@@ -57,7 +57,7 @@ func Open(path string, most int64) (*os.File, int64, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, 0, err
 	}
-	// What is no file is not opened: to open a pipe waits for its writer.
+	// What is not a file is not opened: to open a pipe waits for its writer.
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, 0, &KindError{path, st.Mode()}
 	}

@@ -11,7 +11,7 @@ import (
 const longestPath = 32767
 
 // CheckPath returns the error of opening a file of a name that is longer than any, with a part of the name alone: lists
-// that others made may have texts of any length in the place of a name.
+// that others made may have texts of any length instead of a name.
 func CheckPath(path string) error {
 	if len(path) <= longestPath {
 		return nil

@@ -46,7 +46,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%q, then %q: %s, want %s", c.was, c.now, got, c.want)
 		}
 	}
-	// A name without a text is no text without a name.
+	// A name without a text is not a text without a name.
 	if slices.Equal(samples("a:"), samples("a")) {
 		t.Error("a name counts as a text")
 	}

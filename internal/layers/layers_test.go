@@ -63,7 +63,7 @@ func layer(t *testing.T, pkg string) int {
 	return at
 }
 
-// TestImportsPointDownwards reads the imports of every file that is no test.
+// TestImportsPointDownwards reads the imports of every file that is not a test.
 func TestImportsPointDownwards(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0

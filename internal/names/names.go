@@ -63,7 +63,7 @@ func NewIndex[T any]() *Index[T] {
 	return &Index[T]{exact: map[string]T{}, folded: map[string][]string{}}
 }
 
-// Set gives a name a value, in the place of an earlier one.
+// Set gives a name a value, instead of an earlier one.
 func (x *Index[T]) Set(name string, v T) {
 	name = Clean(name)
 	if _, again := x.exact[name]; !again {

@@ -47,7 +47,7 @@ func whole(f norm.Form, s string) string {
 	return string(text)
 }
 
-// class is the canonical combining class of a character, 0 for what is no mark.
+// class is the canonical combining class of a character, 0 for what is not a mark.
 func class(r rune) uint8 { return norm.NFD.PropertiesString(string(r)).CCC() }
 
 // compose joins each character to the last one of class 0 before it where both have a composite and nothing between

@@ -24,7 +24,7 @@ func NewLists[T Ordered[T]](n, k int) []List[T] {
 	return out
 }
 
-// Full says whether a value enters only in the place of another: of [List.Worst].
+// Full says whether a value enters only instead of another: of [List.Worst].
 func (l *List[T]) Full() bool { return len(l.items) == cap(l.items) }
 
 // Worst returns the value that leaves next. The list has at least one.

@@ -198,7 +198,7 @@ func TestNegatedView(t *testing.T) {
 	check.Fails(Open(path))(t, "resolve_neg")
 }
 
-// What is no file of tensors is refused with what is wrong and what to do.
+// What is not a file of tensors is refused with what is wrong and what to do.
 func TestRefuses(t *testing.T) {
 	golden := func(name string) []byte {
 		return check.Get(os.ReadFile("testdata/" + name))(t)

@@ -44,7 +44,7 @@ func (o Options) defaults() (Options, error) {
 // so that a small eps does not underflow. Further rounds scale rows and columns of what it
 // leaves, and scales that grow or shrink far go into the potentials (Schmitzer 2019, "Stabilized
 // sparse scaling algorithms", section 3): the same numbers as in the log domain, with
-// products in the place of exponentials.
+// products instead of exponentials.
 type Plan struct {
 	N, M    int
 	Epsilon float64

@@ -34,7 +34,7 @@ func TestReadAndWrite(t *testing.T) {
 	folder := File("folder.json")
 	check.OK(t, os.Mkdir(folder, 0o777))
 	if err := Write(folder, got); err == nil {
-		t.Error("a folder in the place of the file: no error")
+		t.Error("a folder instead of the file: no error")
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*.tmp")); len(left) > 0 {
 		t.Errorf("left: %q", left)

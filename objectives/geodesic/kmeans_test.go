@@ -183,7 +183,7 @@ func TestSeeds(t *testing.T) {
 		for i := range k {
 			row := [c]float32(m.centre(i))
 			if !rows[row] || seen[row] {
-				t.Fatalf("%s: centre %d is no row, or one for the second time", init, i)
+				t.Fatalf("%s: centre %d is not a row, or one for the second time", init, i)
 			}
 			seen[row] = true
 		}

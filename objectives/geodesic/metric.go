@@ -56,7 +56,7 @@ func (m metric) tie(best float32, x []float32) float32 {
 // fits says whether x may be a point.
 func (m metric) fits(x []float32) bool { return m.fault(x) < 0 }
 
-// fault returns the first group of channels of x that is no unit vector, or 0 for a
+// fault returns the first group of channels of x that is not a unit vector, or 0 for a
 // Euclidean row that is not finite; -1 without a fault.
 func (m metric) fault(x []float32) int {
 	if m.euclid {

@@ -82,7 +82,7 @@ func (s Score) Check() error {
 		case Inner, L2:
 		case Cosine, Angle:
 			if s.Space.Euclid {
-				return fmt.Errorf("scoring: %s needs unit vectors, which a Euclidean space has not: use inner, l2 or gssf", t.Kind)
+				return fmt.Errorf("scoring: %s needs unit vectors, which a Euclidean space lacks: use inner, l2 or gssf", t.Kind)
 			}
 		case GSSF:
 			if t.Metric == nil {

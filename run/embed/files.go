@@ -163,7 +163,7 @@ func (s *sharding) open() error {
 	}
 	for _, x := range []struct{ what, old, now string }{
 		{"model", old.Model, s.m.Model}, {"score", old.Score, s.m.Score}, {"source", old.From, s.m.From}, {"side", old.Side, s.m.Side},
-		{"--twin", strconv.FormatBool(old.Twin), strconv.FormatBool(s.m.Twin)}, {"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
+		{"--momentum-encoder", strconv.FormatBool(old.Twin), strconv.FormatBool(s.m.Twin)}, {"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},
 	} {
 		if x.old != x.now {
 			return console.Argument("%s holds a gallery with another %s (%s, now %s): choose another folder with --out, or remove that one", s.dir, x.what, x.old, x.now)

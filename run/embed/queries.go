@@ -46,7 +46,7 @@ func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, 
 	o.Twin = g.Meta.Twin
 	t, err := run.Open(path, o)
 	if err != nil && g.Meta.Twin {
-		err = fmt.Errorf("the gallery %s was made with --twin: %w", g.Path, err)
+		err = fmt.Errorf("the gallery %s was made with --momentum-encoder: %w", g.Path, err)
 	}
 	if err != nil {
 		return nil, err

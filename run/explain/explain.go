@@ -107,7 +107,7 @@ func (o *Options) check(cfg config.Config) error {
 		return bad("model.system %q has no texts, so a split has no pairs: explain two images with --image and --with",
 			cfg.Model.System)
 	case o.Image != "" && cfg.Has(section.Regions):
-		return bad("model.image.style %q reads regions of an image, which a file of pixels has not: name a row of a split with --split and --row", cfg.Model.Image.Style)
+		return bad("model.image.style %q reads regions of an image, which a file of pixels lacks: name a row of a split with --split and --row", cfg.Model.Image.Style)
 	case o.Tokens < 1:
 		return bad("--tokens must be at least 1 (got %d)", o.Tokens)
 	case cfg.Has(section.ImagesAlone) && o.Text != "":

@@ -224,7 +224,7 @@ func (p *Proposal) captions(path string, image json.RawMessage) error {
 	p.Kind = "captions"
 	var name string
 	if err := json.Unmarshal(image, &name); err != nil {
-		return fmt.Errorf("%s: entry 1: image is no text", words.Shown(path))
+		return fmt.Errorf("%s: entry 1: image is not a text", words.Shown(path))
 	}
 	p.rooted([]string{name})
 	p.key("captions.train_files", []string{p.below(path)}, "")

@@ -96,7 +96,7 @@ func TestLookParquet(t *testing.T) {
 	}
 }
 
-// TestLookRefuses: what is no list of images with captions is told, with what to do.
+// TestLookRefuses: what is not a list of images with captions is told, with what to do.
 func TestLookRefuses(t *testing.T) {
 	rows := []struct{ name, text, want string }{
 		{"x.csv", "a.jpg,A dog runs.\n", `the first line holds an image`},

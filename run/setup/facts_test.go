@@ -23,7 +23,7 @@ func TestOtherDataOnARank(t *testing.T) {
 	check.Error(t, differs([][]byte{own("a"), []byte("{")}), "rank 1: ")
 }
 
-// TestKernelNotes: rank 0 tells the kernels of others where they are not its own, and warnings that it has not.
+// TestKernelNotes: rank 0 tells the kernels of others where they are not its own, and warnings that it lacks.
 func TestKernelNotes(t *testing.T) {
 	lines := kernelNotes([][]byte{[]byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"a","Warnings":["old"]}`), []byte(`{"Engine":"b","Warnings":["old","new"]}`)})
 	if len(lines) != 2 || lines[0] != "warning: rank 2: new" || !strings.HasPrefix(lines[1], "warning: rank 2 computes with b and rank 0 with a: ") {

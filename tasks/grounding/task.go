@@ -39,7 +39,7 @@ func boxes(s *tasks.Setup) *tasks.MisfitError {
 	if s.Source.Data.Kind == Name || s.Source.Data.Kind == "scenes" {
 		return nil
 	}
-	m := s.Misfit("pictures with expressions and boxes, which data.kind %q has not", s.Source.Data.Kind)
+	m := s.Misfit("pictures with expressions and boxes, which data.kind %q lacks", s.Source.Data.Kind)
 	m.Cure = fmt.Sprintf("set data.kind = %q and the files of data.examples", Name)
 	return m
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/geoalign/geoalign/space"
 )
 
-// TestMigrationScore: the mapped index is searched by the score of the features, which in a Euclidean space is no cosine.
+// TestMigrationScore: the mapped index is searched by the score of the features, which in a Euclidean space is not a cosine.
 func TestMigrationScore(t *testing.T) {
 	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
 	defer e.Close()

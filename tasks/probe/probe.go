@@ -44,7 +44,7 @@ func (p Probe) Run(ctx context.Context) (Scores, error) {
 		_, labels = source.Labels()
 	}
 	if !ok || !labels {
-		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data has not: use data.kind "folder" or "scenes"`)
+		return s, fmt.Errorf(`tasks: the probe needs images with classes, which this data lacks: use data.kind "folder" or "scenes"`)
 	}
 	n := min(p.Samples, p.Train.EpochSamples())
 	train, err := p.encode(ctx, "encoding training images", tasks.First{Stream: p.Train, N: n},

@@ -38,14 +38,6 @@ var TextTask = tasks.Task{
 	Evaluate: evaluateTexts,
 }
 
-// Options are what [eval] says of probes.
-type Options struct {
-	Samples    int     // labelled training images
-	Decay      float64 // weight decay
-	Hold       float64 // share of the training samples on which the decay is chosen; 0: Decay it is
-	Neighbours int     // that vote
-}
-
 // Pairs is what a probe of pairs of texts is fitted to and tested on.
 type Pairs struct {
 	Train, Test           []data.TextPair
@@ -55,8 +47,8 @@ type Pairs struct {
 
 // NewClassifier is the classifier of a setup, without neighbours that vote.
 func NewClassifier(s *tasks.Setup) Classifier {
-	o := tasks.Of[Options](s)
-	return Classifier{Engine: s.Engine, Decay: o.Decay, Hold: o.Hold}
+	o := tasks.Of[Eval](s)
+	return Classifier{Engine: s.Engine, Decay: o.ProbeDecay, Hold: o.ProbeHold}
 }
 
 // ready asks for classes.
@@ -74,9 +66,9 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, c := tasks.Of[Options](s), NewClassifier(s)
-	c.Neighbours = o.Neighbours
-	return Probe{Model: s.Model.Image, Train: train, Samples: o.Samples, Set: s.Set, Classifier: c,
+	o, c := tasks.Of[Eval](s), NewClassifier(s)
+	c.Neighbours = o.ProbeNeighbours
+	return Probe{Model: s.Model.Image, Train: train, Samples: o.ProbeSamples, Set: s.Set, Classifier: c,
 		Encoding: s.Encoding}.Run(ctx)
 }
 

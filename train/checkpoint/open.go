@@ -75,7 +75,7 @@ func openStep(dir string, use func(name string) bool) (c *Checkpoint, err error)
 	return c, nil
 }
 
-// openIn opens a file of a folder; what is no file is not opened, since to open a pipe waits for its writer.
+// openIn opens a file of a folder; what is not a file is not opened, since to open a pipe waits for its writer.
 func openIn(root *os.Root, name string) (*os.File, error) {
 	if st, err := root.Stat(name); err == nil && !st.Mode().IsRegular() {
 		return nil, &files.KindError{Path: filepath.Join(root.Name(), name), Mode: st.Mode()}

@@ -47,7 +47,7 @@ func (o *Settings) Check(k *section.Checker) {
 		}
 		// A plain word can match no parameter, since their names are paths.
 		k.Require("no_decay", slices.Contains(noDecayGroups, p) || strings.ContainsAny(p, `/*?[`),
-			`holds "`+p+`", which is no group and no glob`,
+			`holds "`+p+`", which is neither a group nor a glob`,
 			`the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`)
 	}
 }

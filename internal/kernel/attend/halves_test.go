@@ -161,7 +161,7 @@ func TestRound(t *testing.T) {
 	})
 }
 
-// TestNotANumber: a query, key, value or gradient that is no number is not hidden.
+// TestNotANumber: a query, key, value or gradient that is not a number is not hidden.
 func TestNotANumber(t *testing.T) {
 	engines(t, func(t *testing.T, e *kernel.Engine) {
 		c := newAttentionCase(rand.New(rand.NewPCG(3, 3)), 1, 1, 9, 12, 32, false)

@@ -34,7 +34,7 @@ const variable = "GEOALIGN_CPU"
 
 func init() { SetLevel(os.Getenv(variable)) }
 
-// CheckEnvironment returns an error where GEOALIGN_CPU is set to what is no level.
+// CheckEnvironment returns an error where GEOALIGN_CPU is set to what is not a level.
 func CheckEnvironment() error {
 	switch level := os.Getenv(variable); level {
 	case "", Plain, AVX2, AVX512, AMX:

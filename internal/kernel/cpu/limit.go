@@ -65,7 +65,7 @@ func limitIn(root string) (limit float64) {
 func groupLimit(dir string) float64 {
 	quota, period := 0., 0.
 	if text, err := os.ReadFile(filepath.Join(dir, "cpu.max")); err == nil {
-		_, _ = fmt.Sscan(string(text), &quota, &period) // "max 100000" is no number: no limit
+		_, _ = fmt.Sscan(string(text), &quota, &period) // "max 100000" is not a number: no limit
 	} else if text, err := os.ReadFile(filepath.Join(dir, "cpu.cfs_quota_us")); err == nil {
 		_, _ = fmt.Sscan(string(text), &quota)
 		text, _ = os.ReadFile(filepath.Join(dir, "cpu.cfs_period_us"))
