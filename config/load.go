@@ -12,14 +12,13 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/stricttoml"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
 // is empty), overridden by sets of the form "dotted.path=value", and checks the
-// result. All problems are collected: on failure the error is an Errors. Sections of other modules are added (see Add).
+// result. A path that no file has may be the name of a shipped configuration, such as "quickstart" (package configs). All problems are collected: on failure the error is an Errors. Sections of other modules are added (see Add).
 func Load(path string, sets []string, added ...Added) (Config, error) {
 	c, _, err := LoadNoted(path, sets, added...)
 	return c, err
@@ -31,24 +30,24 @@ func LoadNoted(path string, sets []string, added ...Added) (Config, []string, er
 	if path == "" {
 		return parse("", nil, sets, added)
 	}
-	text, err := files.Read(path, files.MaxConfig)
+	name, text, err := readText(path)
 	if err != nil {
-		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give an existing TOML file with --config"}}
+		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give a TOML file or one of the built-in configurations with --config: trainer configs lists them"}}
 	}
-	return parse(path, text, sets, added)
+	return parse(name, text, sets, added)
 }
 
 // Given returns the keys that the TOML file at path and its bases set, under the names that they have now; none of a
 // file that cannot be read, which Load tells.
 func Given(path string) map[string]bool {
 	given := map[string]bool{}
-	text, err := files.Read(path, files.MaxConfig)
+	name, text, err := readText(path)
 	if err != nil {
 		return given
 	}
 	c := Default()
 	l := newLoader(&c)
-	l.file(path, text)
+	l.file(name, text)
 	for key := range l.where {
 		given[key] = true
 	}
