@@ -33,7 +33,9 @@ func (w *work) rowsOf(x Features) int {
 func (x Features) like(n *gorgonia.Node) Features { return Features{n, x.side, x.each} }
 
 // Plus returns the sums of vectors of the same tokens.
-func (x Features) Plus(y Features) Features { return x.like(gorgonia.Must(gorgonia.Add(x.node, y.node))) }
+func (x Features) Plus(y Features) Features {
+	return x.like(gorgonia.Must(gorgonia.Add(x.node, y.node)))
+}
 
 // Linear returns W x + b of vectors with a shared weight (out, in) and, where bias is not negative, a shared bias (out).
 // Gradients of both are sums over the vectors of the block.
