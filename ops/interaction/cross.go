@@ -40,37 +40,49 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 	const kind = "cross attention scores"
 	build(kind, op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale),
 		op.Need(how.Pool >= 0, "the scale of the pool must be >= 0 (got %g)", how.Pool))
-	p, at := attended(kind, images, texts, how.ImageQueries, how.Attention, how.Similarity)
+	p, at := attended(kind, images, texts, how.ImageQueries, imageSide, how.Attention, how.Similarity)
 	return p.Scores(func(b *pairs.Block) pairs.Matrix {
-		weights := attention(at(b, attentionSite), how.Scale, how.Focal)
-		return pool(cosine(b, weights, at(b, similaritySite)), how.Pool)
+		weights := attention(b.Products(at(b, attentionSite)), how.Scale, how.Focal)
+		return pool(cosine(b, weights, b.Products(at(b, similaritySite))), how.Pool)
 	})
 }
 
-// attended returns the pairs of images and texts of which either are the queries, and what gives the products of a
-// block at a site, with the images' rows under the metric of it.
-func attended(kind string, images, texts Tokens, imageQueries bool, attention, similarity *gorgonia.Node) (pairs.Pairs,
-	func(b *pairs.Block, site int) pairs.Matrix) {
+// The sides of a pair.
+const (
+	imageSide = iota
+	textSide
+)
+
+// Sites of products.
+const (
+	attentionSite = iota
+	similaritySite
+)
+
+// attended returns the pairs of images and texts of which either are the queries, and what gives the tokens of a block
+// whose products a site reads, with the rows of side `under` under the metric of it, where there is one.
+func attended(kind string, images, texts Tokens, imageQueries bool, under int, attention,
+	similarity *gorgonia.Node) (pairs.Pairs, func(b *pairs.Block, site int) (q, k pairs.Features)) {
+	sides := [2]pairs.Side{images.side(), texts.side()}
+	rows := sides[under].Rows[0].Shape()
 	build(kind, op.Need(images.Rows.Shape()[1] == texts.Rows.Shape()[1],
 		"images and texts must have as many channels (got %d and %d)", images.Rows.Shape()[1], texts.Rows.Shape()[1]))
-	p := pairs.Pairs{Kind: kind, Queries: images.side(), Contexts: texts.side()}
-	var at [2]int // the images' rows that a site takes
-	for site, rows := range []*gorgonia.Node{attention, similarity} {
-		if rows != nil {
-			build(kind, op.Need(rows.Shape().Eq(images.Rows.Shape()),
-				"rows of images under a metric must have shape %v (got %v)", images.Rows.Shape(), rows.Shape()))
-			at[site] = len(p.Queries.Rows)
-			p.Queries.Rows = append(p.Queries.Rows, rows)
+	var at [2][2]int // the rows of each side that a site takes
+	for site, metric := range []*gorgonia.Node{attention, similarity} {
+		if metric != nil {
+			build(kind, op.Need(metric.Shape().Eq(rows), "rows of %s under a metric must have shape %v (got %v)",
+				[]string{"images", "texts"}[under], rows, metric.Shape()))
+			at[site][under] = len(sides[under].Rows)
+			sides[under].Rows = append(sides[under].Rows, metric)
 		}
 	}
-	if !imageQueries {
-		p.Queries, p.Contexts, p.Transposed = p.Contexts, p.Queries, true
+	query := textSide
+	if imageQueries {
+		query = imageSide
 	}
-	return p, func(b *pairs.Block, site int) pairs.Matrix {
-		if imageQueries {
-			return b.Products(b.Rows(pairs.Queries, at[site]), b.Rows(pairs.Contexts, 0))
-		}
-		return b.Products(b.Rows(pairs.Queries, 0), b.Rows(pairs.Contexts, at[site]))
+	p := pairs.Pairs{Kind: kind, Queries: sides[query], Contexts: sides[1-query], Transposed: !imageQueries}
+	return p, func(b *pairs.Block, site int) (q, k pairs.Features) {
+		return b.Rows(pairs.Queries, at[site][query]), b.Rows(pairs.Contexts, at[site][1-query])
 	}
 }
 

@@ -182,9 +182,9 @@ func TestCrossBlocks(t *testing.T) {
 		if kind&4 == 0 || kind&2 != 0 && kind > 8 {
 			continue
 		}
-		p := randomCross(r, kind, 5, 7, crossRows/3, 90, 4)
+		p := randomCross(r, kind, 5, 7, 512/3, 90, 4)
 		if kind&8 != 0 {
-			p = randomCross(r, kind, 7, 4, 100, crossRows+9, 4)
+			p = randomCross(r, kind, 7, 4, 100, 512+9, 4)
 		}
 		in := p.inputs()
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, in...).F32, p.naive(), 2e-5)

@@ -15,16 +15,6 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// onCUDA runs cases in blocks of pairs as they are, and in small ones.
-func onCUDA(t *testing.T, cases []optest.Case, onHost ...string) {
-	t.Helper()
-	before := oncuda.CrossLimits
-	t.Cleanup(func() { oncuda.CrossLimits = before })
-	optest.CheckCUDA(t, cases, onHost...)
-	oncuda.CrossLimits.Queries, oncuda.CrossLimits.Products = 20, 800
-	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases, onHost...) })
-}
-
 // crossKinds are what randomCross knows: lengths, metrics at either site and at both, and both directions.
 var crossKinds = []int{0, 1, 2, 3, 4, 1 + 4, 8, 1 + 8 + 4, 16 + 2, 1 + 16 + 4, 8 + 16, 1 + 2 + 4 + 8 + 16, 32 + 4, 1 + 32}
 
@@ -61,7 +51,7 @@ func TestNegativeOnCUDA(t *testing.T) {
 				return moments
 			}})
 	}
-	onCUDA(t, cases)
+	optest.CheckCUDA(t, cases)
 }
 
 func TestMaxSimOnCUDA(t *testing.T) {
@@ -136,7 +126,7 @@ func TestWordPatchOnCUDA(t *testing.T) {
 		p := randomWordPatch(r, 4, 128, 128, 49, 32, 256)
 		cases = append(cases, optest.Case{Name: "large word patch", Inputs: p.inputs(), WRT: floats(p.inputs()), Build: p.build})
 	}
-	onCUDA(t, cases)
+	optest.CheckCUDA(t, cases)
 }
 
 // TestRecurrentOnCUDA looks at problems that rounding changes little: steps that build on each other can make one bit of an operand a
@@ -176,11 +166,7 @@ func TestRecurrentOnCUDA(t *testing.T) {
 		large.Name, large.Jumps = "recurrent attention of a large batch", true
 		cases = append(cases, large)
 	}
-	onCUDA(t, cases)
-	before := oncuda.RefinedLimits
-	t.Cleanup(func() { oncuda.RefinedLimits = before })
-	oncuda.RefinedLimits.Values = 400
-	t.Run("few values", func(t *testing.T) { optest.CheckCUDA(t, cases[:11]) })
+	optest.CheckCUDA(t, cases)
 }
 
 // moved returns how far results of the host move, relative to the largest element of each, if every operand changes by a bit or none.

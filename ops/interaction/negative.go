@@ -51,10 +51,10 @@ func NegativeAttention(images, texts Tokens, how Negative) (scores, moments *gor
 		"want value %d of the boundary (got shape %v)", how.At, bounds),
 		op.Need(how.Smooth >= 0, "the scale of the smoothing must be >= 0 (got %g)", how.Smooth),
 		op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale))
-	p, at := attended(kind, images, texts, false, how.Attention, how.Similarity)
+	p, at := attended(kind, images, texts, false, imageSide, how.Attention, how.Similarity)
 	p.Shared = gorgonia.Nodes{how.Boundary}
 	return p.ScoresWith(func(b *pairs.Block) []pairs.Matrix {
-		a, s, t := at(b, attentionSite), at(b, similaritySite), b.Value(0, how.At)
+		a, s, t := b.Products(at(b, attentionSite)), b.Products(at(b, similaritySite)), b.Value(0, how.At)
 		top := s.Max(pairs.Contexts)
 		above := top.Plus(1, t, -1)
 		mismatch := above

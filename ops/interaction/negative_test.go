@@ -173,7 +173,7 @@ func TestNegative(t *testing.T) {
 func TestNegativeBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(72, 2))
 	for _, kind := range []int{4, 2 + 4 + 8 + 16} {
-		p := randomNegative(r, kind, 5, 7, crossRows/3, 90, 4)
+		p := randomNegative(r, kind, 5, 7, 512/3, 90, 4)
 		in := p.inputs()
 		scores, _ := p.naive()
 		optest.Near(t, fmt.Sprint(kind), optest.Eval(t, p.build, in...).F32, narrow(scores), 2e-5)

@@ -2,13 +2,17 @@ package interaction
 
 import (
 	"errors"
-	"fmt"
 
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
+
+// recurrentEps is added to the length of a refined query.
+const recurrentEps = 1e-8
 
 // Recurrent says how queries look at the context again and again, with what they have seen.
 type Recurrent struct {
@@ -40,85 +44,55 @@ type Recurrent struct {
 // A step's score is log(sum_q exp(l r_q))/l or mean_q r_q. Attention is in the place of k in
 // s_qk, Similarity in that of q.c_q. A sequence without a token has the score 0 with all.
 //
-// No c_q is made: W c_q is the sum of p_qk W k. Refined queries are those of a pair; they are made
-// for blocks of pairs, and again in the backward pass, so that memory does not grow with the
-// number of pairs. Products over channels are in the precision of the engine.
+// No c_q is made: W c_q is the sum of p_qk W k, where W k are made once for all tokens of the context. Refined queries are
+// those of a pair; they are made for blocks of pairs, and again in the backward pass, so that memory does not grow with
+// the number of pairs. Products over channels are in the precision of the engine.
 func RecurrentAttention(images, texts Tokens, how Recurrent) *gorgonia.Node {
+	const kind = "recurrent attention scores"
 	if how.Weight == nil || how.Bias == nil {
-		panic(&op.BuildError{Op: "recurrent attention scores",
-			Err: errors.New("want the weight and the bias of the memory unit")})
+		build(kind, errors.New("want the weight and the bias of the memory unit"))
 	}
-	x := &recurrent{cross: cross{scale: how.Scale, pool: how.Pool, query: 1}, steps: how.Steps, unit: how.Unit}
-	if how.ImageQueries {
-		x.query = 0
+	context, rows := textSide, texts.Rows
+	if !how.ImageQueries {
+		context, rows = imageSide, images.Rows
 	}
-	in := x.take(images, texts, how.Attention, how.Similarity, 1-x.query)
-	x.limit()
-	x.weight = len(in)
-	in = append(in, how.Weight, how.Bias)
-	return op.Apply(x.op().forward(), in...)
-}
-
-// Most rows of a block: tokens of the queries, as long as sequences fit, and times sequences of the context.
-const (
-	recurrentQueries = 64
-	recurrentPairs   = 1024
-)
-
-// recurrent describes the ops. The operands are those of cross attention, then the weight and the
-// bias.
-type recurrent struct {
-	cross
-	steps  int
-	unit   bool
-	weight int // the operand, before the bias
-}
-
-// onCUDA is the op as its steps for the CUDA device know it.
-func (x *recurrent) onCUDA() *oncuda.Recurrent {
-	return &oncuda.Recurrent{Cross: *x.cross.onCUDA(), Steps: x.steps, Unit: x.unit, Weight: x.weight}
-}
-
-// limit makes the blocks smaller than those of cross attention.
-func (x *recurrent) limit() {
-	q, k := x.query, 1-x.query
-	x.most[q] = max(recurrentQueries, x.sides[q].len)
-	x.sequences[q] = x.most[q]
-	x.sequences[k] = max(1, recurrentPairs/x.most[q])
-	x.most[k] = min(x.most[k], x.sequences[k]*x.sides[k].len)
-}
-
-func (x *recurrent) args() string { return fmt.Sprintf("%+v", *x) }
-
-func (x *recurrent) shape(in []tensor.Shape) (tensor.Shape, error) {
-	out, err := x.cross.shape(in)
-	if err != nil {
-		return nil, err
+	p, at := attended(kind, images, texts, how.ImageQueries, context, how.Attention, how.Similarity)
+	c := rows.Shape()[1]
+	memory := []tensor.Shape{how.Weight.Shape(), how.Bias.Shape()}
+	build(kind, op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale),
+		op.Need(how.Pool >= 0, "the scale of the pool must be >= 0 (got %g)", how.Pool),
+		op.Need(how.Steps >= 2, "the steps must be >= 2 (got %d)", how.Steps),
+		op.WantShape(memory, 0, "the weight of the memory unit", 2*c, 2*c),
+		op.WantShape(memory, 1, "the bias of the memory unit", 2*c))
+	columns := func(from int) *gorgonia.Node { // those of the weight that read queries (0) or contexts
+		return layout.StridedRows(layout.Reshape(how.Weight, 4*c, c), from, 2, 2*c)
 	}
-	c := in[0][1]
-	return out, op.All(
-		op.Need(x.steps >= 2, "the steps must be >= 2 (got %d)", x.steps),
-		op.WantShape(in, x.weight, "the weight of the memory unit", 2*c, 2*c),
-		op.WantShape(in, x.weight+1, "the bias of the memory unit", 2*c))
-}
-
-func (x *recurrent) op() scored {
-	return scored{
-		kind: "recurrent attention scores", gradients: "recurrent attention scores drows", args: x.args(),
-		operands: x.weight + 2,
-		floats:   append(first(x.rows), x.weight, x.weight+1), passes: 4,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
-	}
-}
-
-func (x *recurrent) scratch(in []tensor.Shape, threads int, backward bool) int {
-	return x.floats(in[0][1], threads, backward)
-}
-
-// flops counts the products of all tokens in each step, and those of refined queries with the
-// weight.
-func (x *recurrent) flops(in []tensor.Shape) int64 {
-	queries, contexts, c := int64(in[x.query][0]), int64(in[1-x.query][0]), int64(in[0][1])
-	pairs := queries * (contexts / int64(x.sides[1-x.query].len))
-	return x.cross.flops(in) + int64(x.steps-1)*6*queries*contexts*c + int64(x.steps-2)*4*pairs*c*c
+	values := len(p.Contexts.Rows)
+	p.Contexts.Rows = append(p.Contexts.Rows, nn.Linear(rows, columns(1), nil)) // W k
+	p.Shared, p.Vectors = gorgonia.Nodes{columns(0), how.Bias}, 2*c
+	return p.Scores(func(b *pairs.Block) pairs.Matrix {
+		q, k := at(b, attentionSite)
+		s := b.Products(at(b, similaritySite))
+		x := q
+		var score pairs.Matrix
+		for t := range how.Steps {
+			weights := attention(b.Products(x, k), how.Scale, false)
+			r := pool(cosine(b, weights, s), how.Pool)
+			if t > 0 {
+				r = score.Plus(1, r, 1)
+			}
+			if score = r; t+1 == how.Steps {
+				break
+			}
+			gates := b.Linear(x, 0, 1)
+			if t == 0 {
+				x, gates = b.Repeat(x), b.Repeat(gates)
+			}
+			x = b.Gated(x, gates.Plus(b.Mix(weights, b.Rows(pairs.Contexts, values))))
+			if how.Unit {
+				x = b.Unit(x, recurrentEps)
+			}
+		}
+		return score
+	})
 }

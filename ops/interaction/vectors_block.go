@@ -299,3 +299,17 @@ func (b *vectorsBlock) applySlopes(l layer, rows int, x, dy, dx []float32, beta 
 	p.C = dx
 	b.c.Engine.Multiply(p)
 }
+
+// carve gives parts of memory away.
+type carve struct {
+	memory []float32
+	used   int
+}
+
+func (m *carve) take(n int) []float32 {
+	m.used += n
+	if m.memory == nil {
+		return nil
+	}
+	return m.memory[m.used-n : m.used : m.used]
+}

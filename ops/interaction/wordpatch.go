@@ -39,9 +39,9 @@ func WordPatchScores(images, texts Tokens, how WordPatch) *gorgonia.Node {
 	build(kind, op.Need(how.Scale > 0, "the scale of the attention must be > 0 (got %g)", how.Scale),
 		op.Need(how.Context > 0, "the temperature of the summaries must be > 0 (got %g)", how.Context),
 		op.Need(how.Temperature > 0, "the temperature of the cosines must be > 0 (got %g)", how.Temperature))
-	p, at := attended(kind, images, texts, false, nil, nil)
+	p, at := attended(kind, images, texts, false, imageSide, nil, nil)
 	return p.Scores(func(b *pairs.Block) pairs.Matrix {
-		d := at(b, attentionSite)
+		d := b.Products(at(b, attentionSite))
 		// summed is log sum exp(cos/tau), or of the mean, over the tokens of a side, of their cosines with the summaries
 		// of the other side by the softmax of attention.
 		summed := func(side pairs.SideOf, attention pairs.Matrix) pairs.Matrix {

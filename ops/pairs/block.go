@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/geoalign/geoalign/internal/exec"
-	"github.com/geoalign/geoalign/ops/pairs/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs/internal/oncuda"
 	"gorgonia.org/gorgonia"
 )
 
@@ -28,10 +28,11 @@ type Block struct {
 	shared gorgonia.Nodes
 }
 
-// Features are vectors of the tokens of one side: (tokens, C).
+// Features are vectors of the tokens of one side, (tokens, C), or of those of queries for each context.
 type Features struct {
 	node *gorgonia.Node
 	side SideOf
+	each bool
 }
 
 func (x Features) channels() int { return x.node.Shape()[1] }

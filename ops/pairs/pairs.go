@@ -30,6 +30,9 @@ type Pairs struct {
 	Transposed bool
 	// Shared are operands that all blocks read, such as the weights of layers.
 	Shared gorgonia.Nodes
+	// Vectors is how long the longest vectors are that a computation makes of queries for each context, 0 where it makes
+	// none. Blocks are smaller then.
+	Vectors int
 }
 
 // Most tokens of each side in a block: on the host so many that the matrices of a block stay in the level-2 cache, on a
@@ -38,6 +41,27 @@ var (
 	hostTokens   = [2]int{512, 512}
 	deviceTokens = [2]int{4096, 1024}
 )
+
+// Most tokens of queries in a block with vectors for each context, and most of those: on the host vectors, on a device
+// their values.
+var (
+	hostVectors   = [2]int{64, 1024}
+	deviceVectors = [2]int{1024, 8 << 20}
+)
+
+// most are the most tokens of each side in a block, and sequences of contexts.
+func (p Pairs) most(device bool) (tokens [2]int, contexts int) {
+	tokens, of, size := hostTokens, hostVectors, 1
+	if device {
+		tokens, of, size = deviceTokens, deviceVectors, p.Vectors
+	}
+	if p.Vectors == 0 {
+		return tokens, math.MaxInt
+	}
+	q := max(of[0], p.Queries.Len)
+	contexts = max(1, of[1]/(q*size))
+	return [2]int{of[0], min(tokens[1], contexts*p.Contexts.Len)}, contexts
+}
 
 // Scores returns the scores (queries, contexts) of all pairs, as build makes them, with a row for each sequence of
 // queries and a column for each of contexts, from the operands of a block. A pair with a sequence without a token has
@@ -76,8 +100,8 @@ func (p Pairs) scores(build func(b *Block) []Matrix) *gorgonia.Node {
 	}
 	x.operands = len(in)
 	shared := gorgonia.Nodes(in[x.rows:x.floats])
-	x.host = x.build(build, hostTokens, shared)
-	x.device = x.build(build, deviceTokens, shared)
+	x.host = x.build(build, false, shared)
+	x.device = x.build(build, true, shared)
 	return op.Apply(x.op(), in...)
 }
 
@@ -137,16 +161,20 @@ type block struct {
 	back    *exec.Nested
 }
 
-// build makes the computation for blocks of so many tokens.
-func (x *scores) build(build func(b *Block) []Matrix, most [2]int, shared gorgonia.Nodes) *block {
+// build makes the computation for blocks of the host, or of a device.
+func (x *scores) build(build func(b *Block) []Matrix, device bool, shared gorgonia.Nodes) *block {
+	most, contexts := x.most(device)
 	b, g := &block{runs: 1}, gorgonia.NewGraph()
 	at := &Block{graph: g}
 	for k := range b.sides {
 		s := x.side(k)
 		tokens := min(max(most[k], s.Len), x.count[k]*s.Len)
 		b.sides[k] = room{Len: s.Len, Tokens: tokens / s.Len * s.Len, Sequences: min(tokens, x.count[k])}
-		if s.Lengths == nil && s.First == 0 {
+		if s.Lengths == nil && s.First == 0 || device { // a device leaves no padding out
 			b.sides[k].Sequences = tokens / s.Len
+		}
+		if k == 1 {
+			b.sides[k].Sequences = min(b.sides[k].Sequences, contexts)
 		}
 		b.runs *= (x.count[k]*s.Len + tokens - 1) / tokens
 		b.spans[k] = gorgonia.NewVector(g, tensor.Int32, gorgonia.WithShape(2+2*b.sides[k].Sequences),
@@ -159,7 +187,7 @@ func (x *scores) build(build func(b *Block) []Matrix, most [2]int, shared gorgon
 	for k := range b.sides {
 		for i, n := range x.side(k).Rows {
 			rows := input(fmt.Sprintf("rows %d of side %d", i, k), tensor.Shape{b.sides[k].Tokens, n.Shape()[1]})
-			at.rows[k] = append(at.rows[k], Features{rows, SideOf(k)})
+			at.rows[k] = append(at.rows[k], Features{node: rows, side: SideOf(k)})
 			b.inputs = append(b.inputs, rows)
 		}
 	}
@@ -209,8 +237,8 @@ func reached(out *gorgonia.Node) map[int64]bool {
 			return
 		}
 		seen[n.ID()] = true
-		if o := op.Of(n); o != nil {
-			for i, has := range o.Diff {
+		if o, ok := n.Op().(gorgonia.SDOp); ok {
+			for i, has := range o.DiffWRT(o.Arity()) {
 				if has {
 					visit(op.Operand(n, i))
 				}

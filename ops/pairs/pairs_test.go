@@ -15,13 +15,17 @@ import (
 // rows are values of a pair: (tokens of queries, tokens of contexts), or the tokens of a side.
 type rows = [][]float64
 
-// computations are scores by the primitives and by plain loops over one pair.
-var computations = []struct {
+// computation is a score by the primitives and by plain loops over one pair.
+type computation struct {
 	name  string
 	build func(b *Block, s Matrix) Matrix
 	naive func(s, q, k rows) float64
 	jumps bool
-}{
+	// vectors are those of queries for each context.
+	vectors bool
+}
+
+var computations = []computation{
 	{name: "sums and means", build: func(_ *Block, s Matrix) Matrix { return s.Mean(Contexts).Sum(Queries) },
 		naive: func(s, _, _ rows) float64 { return total(s) / float64(len(s[0])) }},
 	{name: "means and sums", build: func(_ *Block, s Matrix) Matrix { return s.Sum(Contexts).Mean(Queries) },
@@ -108,6 +112,13 @@ var computations = []struct {
 		}
 		return math.Log(mean)/2 + math.Log(1+math.Exp(.5*math.Log(sum)/3))
 	}},
+	{name: "vectors", build: func(b *Block, s Matrix) Matrix {
+		q, k := b.Rows(Queries, 0), b.Rows(Contexts, 0)
+		gates := b.Repeat(b.Linear(q, 1, 2)).Plus(b.Mix(s.Softmax(Contexts, 1), b.Linear(k, 1, -1)))
+		x := b.Gated(b.Repeat(q), gates)
+		p := b.Products(b.Unit(x, .1), k)
+		return p.Dot(p, Contexts).Sum(Queries).Plus(1, b.Products(b.Linear(x, 3, -1), k).Sum(Contexts).Sum(Queries), 1)
+	}, naive: func(s, q, k rows) float64 { return refined(weight, bias, s, q, k) }, vectors: true},
 	{name: "maxima", build: func(_ *Block, s Matrix) Matrix {
 		return s.Max(Queries).Mean(Contexts).Plus(1, s.Exp(1).Max(Contexts).Sum(Queries), 2)
 	}, naive: func(s, _, _ rows) (sum float64) {
@@ -155,6 +166,46 @@ var computations = []struct {
 }
 
 const bound = .125
+
+var weight, bias = optest.F32s(rand.New(rand.NewPCG(91, 6)), "", 18).Floats(), []float32{.5, -.5, 1, 0, .25, -.25}
+var turn = []float32{.5, -.25, 1, 0, .75, -.5, .25, 1, -1}
+
+// refined is the sum of squared products of contexts with what a memory unit of three channels makes of queries, at about
+// unit length, and of the products with what another weight makes of that.
+func refined(weight, bias []float32, s, q, k rows) (sum float64) {
+	for i, row := range s {
+		gates := make([]float64, 6)
+		norm, mix := 0., make([]float64, 3)
+		for j, v := range row {
+			norm += math.Exp(v)
+			for c := range mix {
+				mix[c] += math.Exp(v) * k[j][c]
+			}
+		}
+		x := make([]float64, 3)
+		for c := range gates {
+			gates[c] = float64(bias[c])
+			for d := range 3 {
+				gates[c] += float64(weight[3*c+d]) * (q[i][d] + mix[d]/norm)
+			}
+		}
+		for c := range x {
+			g := 1 / (1 + math.Exp(-gates[c]))
+			x[c] = g*q[i][c] + (1-g)*math.Tanh(gates[3+c])
+		}
+		length, turned := math.Sqrt(square(x))+.1, make([]float64, 3)
+		for c := range turned {
+			for d := range x {
+				turned[c] += float64(turn[3*c+d]) * x[d]
+			}
+		}
+		for j := range k {
+			v := inner(x, k[j]) / length
+			sum += v*v + inner(turned, k[j])
+		}
+	}
+	return sum
+}
 
 func inner(x, y []float64) (s float64) {
 	for i := range x {
@@ -213,13 +264,13 @@ func problem(r *rand.Rand, n, m, tokens, words, channels int) []optest.Input {
 	return []optest.Input{
 		optest.F32s(r, "images", n*tokens, channels), optest.F32s(r, "texts", m*words, channels),
 		optest.I32s("tokens", lengths(n, tokens), n), optest.I32s("words", lengths(m, words), m),
-		optest.In("shared", []int{3}, []float32{9, bound, 9}),
+		optest.In("shared", []int{3}, []float32{9, bound, 9}), optest.In("weight", []int{6, 3}, weight),
+		optest.In("bias", []int{6}, bias), optest.In("square", []int{3, 3}, turn),
 	}
 }
 
 // scored builds a computation of a problem. Image tokens begin at 1 where there are some.
-func scored(tokens, words int, transposed bool,
-	build func(b *Block, s Matrix) Matrix) func(gorgonia.Nodes) *gorgonia.Node {
+func scored(tokens, words int, transposed bool, of computation) func(gorgonia.Nodes) *gorgonia.Node {
 	return func(ns gorgonia.Nodes) *gorgonia.Node {
 		images := Side{Rows: ns[:1], Lengths: ns[2], Len: tokens, First: min(1, tokens-1)}
 		texts := Side{Rows: ns[1:2], Lengths: ns[3], Len: words}
@@ -227,8 +278,11 @@ func scored(tokens, words int, transposed bool,
 		if transposed {
 			p.Queries, p.Contexts, p.Transposed = texts, images, true
 		}
+		if of.vectors {
+			p.Vectors = 6
+		}
 		return p.Scores(func(b *Block) Matrix {
-			return build(b, b.Products(b.Rows(Queries, 0), b.Rows(Contexts, 0)))
+			return of.build(b, b.Products(b.Rows(Queries, 0), b.Rows(Contexts, 0)))
 		})
 	}
 }
@@ -272,9 +326,10 @@ func naive(in []optest.Input, n, m, tokens, words int, transposed bool, f func(s
 
 // small has blocks of few tokens during a test.
 func small(t *testing.T) {
-	host, device := hostTokens, deviceTokens
+	host, device, vectors, onDevice := hostTokens, deviceTokens, hostVectors, deviceVectors
 	hostTokens, deviceTokens = [2]int{11, 9}, [2]int{11, 9}
-	t.Cleanup(func() { hostTokens, deviceTokens = host, device })
+	hostVectors, deviceVectors = [2]int{7, 14}, [2]int{7, 84}
+	t.Cleanup(func() { hostTokens, deviceTokens, hostVectors, deviceVectors = host, device, vectors, onDevice })
 }
 
 // TestScores compares random problems with plain loops and gradients with finite differences, in one block and in many.
@@ -289,12 +344,12 @@ func TestScores(t *testing.T) {
 				for i := range 6 {
 					n, m, tokens, words := 1+r.IntN(5), 1+r.IntN(5), 1+r.IntN(5), 1+r.IntN(5)
 					in := problem(r, n, m, tokens, words, 3)
-					build := scored(tokens, words, i%2 == 1, c.build)
+					build := scored(tokens, words, i%2 == 1, c)
 					name := fmt.Sprint(c.name, " ", i)
 					want := naive(in, n, m, tokens, words, i%2 == 1, c.naive)
 					optest.Near(t, name, optest.Eval(t, build, in...).F32, want, 1e-5)
 					if !c.jumps {
-						optest.CheckGrad(t, build, []int{0, 1}, 1e-3, 2e-2, in...)
+						optest.CheckGrad(t, build, c.wrt(), 1e-3, 2e-2, in...)
 					}
 					if t.Failed() {
 						t.Fatal(name)
@@ -305,12 +360,27 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// wrt are the inputs that have a gradient.
+func (c computation) wrt() []int {
+	if c.vectors {
+		return []int{0, 1, 5, 6, 7}
+	}
+	return []int{0, 1}
+}
+
+func (c computation) channels() int {
+	if c.vectors {
+		return 3
+	}
+	return 16
+}
+
 func cases() (list []optest.Case) {
 	r := rand.New(rand.NewPCG(91, 2))
 	for i, c := range computations {
-		in := problem(r, 5, 7, 6, 9, 16)
-		list = append(list, optest.Case{Name: c.name, Inputs: in, WRT: []int{0, 1}, GEMM: true,
-			Build: scored(6, 9, i%2 == 1, c.build)})
+		in := problem(r, 5, 7, 6, 9, c.channels())
+		list = append(list, optest.Case{Name: c.name, Inputs: in, WRT: c.wrt(), GEMM: true,
+			Build: scored(6, 9, i%2 == 1, c)})
 	}
 	return list
 }
@@ -330,25 +400,32 @@ func TestCUDA(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(91, 3))
 	in := problem(r, 4, 5, 3, 4, 3)
-	whole := func() [][]float32 {
-		g, _ := optest.Gradients(t, scored(3, 4, false, computations[9].build), []int{0, 1}, in...)
-		return g
-	}
-	one := whole()
-	small(t)
-	for i, g := range whole() {
-		optest.Near(t, in[i].Name, g, one[i], 1e-5)
+	for _, of := range computations {
+		if of.name != "cosines" && !of.vectors {
+			continue
+		}
+		whole := func() [][]float32 {
+			g, _ := optest.Gradients(t, scored(3, 4, false, of), of.wrt(), in...)
+			return g
+		}
+		one := whole()
+		t.Run(of.name, func(t *testing.T) {
+			small(t)
+			for i, g := range whole() {
+				optest.Near(t, in[of.wrt()[i]].Name, g, one[i], 1e-5)
+			}
+		})
 	}
 }
 
 // TestIdentity: computations that differ are different nodes, and the same one is one.
 func TestIdentity(t *testing.T) {
-	in := problem(rand.New(rand.NewPCG(91, 4)), 2, 2, 3, 3, 2)
+	in := problem(rand.New(rand.NewPCG(91, 4)), 2, 2, 3, 3, 3)
 	g, ns := optest.Nodes(in)
 	var builds []func() *gorgonia.Node
 	for _, c := range computations {
-		builds = append(builds, func() *gorgonia.Node { return scored(3, 3, false, c.build)(ns) },
-			func() *gorgonia.Node { return scored(3, 3, true, c.build)(ns) })
+		builds = append(builds, func() *gorgonia.Node { return scored(3, 3, false, c)(ns) },
+			func() *gorgonia.Node { return scored(3, 3, true, c)(ns) })
 	}
 	optest.CheckIdentity(t, g, builds)
 }

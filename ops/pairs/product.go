@@ -13,11 +13,14 @@ import (
 )
 
 // Products returns the products of all tokens q of the queries with all tokens k of the contexts over their channels,
-// in the precision of the engine.
+// in the precision of the engine. Vectors of queries may be those for each context.
 func (b *Block) Products(q, k Features) Matrix {
 	b.need(q.side == Queries && k.side == Contexts, "products are those of queries with contexts")
 	b.need(q.channels() == k.channels(), "queries and contexts must have as many channels (got %d and %d)",
 		q.channels(), k.channels())
+	if q.each {
+		return b.productsEach(q, k)
+	}
 	channels := q.channels()
 	s, spans := b.sides, b.spans
 	both := s[0].Tokens * s[1].Tokens
@@ -61,6 +64,7 @@ func (b *Block) Products(q, k Features) Matrix {
 
 // SquaredNorms returns |x|^2 of the tokens of a side: a column for queries, a row for contexts.
 func (b *Block) SquaredNorms(x Features) Matrix {
+	b.need(!x.each, "want vectors of the tokens of a side")
 	g := grid{Tokens, One}
 	if x.side == Contexts {
 		g = grid{One, Tokens}

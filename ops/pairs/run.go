@@ -19,8 +19,8 @@ type run struct {
 	spans    [2]spans
 	slopes   []float32
 	memory   []*float32 // of shared operands
-	from, to [2]int // sequences of each side in the block
-	side     int    // that is packed
+	from, to [2]int     // sequences of each side in the block
+	side     int        // that is packed
 	results  []exec.Array
 	grads    []exec.Array // of what has one, in the order of that
 	wrt      int          // among those

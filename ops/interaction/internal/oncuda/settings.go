@@ -19,33 +19,6 @@ type Side struct {
 	Places           int
 }
 
-// Sites of products.
-const (
-	attentionSite = iota
-	similaritySite
-)
-
-// Cross is what those that build on cross attention have in common.
-type Cross struct {
-	Sides       [2]Side   // images, texts
-	Query       int       // the side of the queries
-	Sites       [2][2]int // the operand that each site takes of each side
-	Of          [6]int    // the side of each operand of rows
-	Rows        int       // operands that are rows
-	Scale, Pool float32
-}
-
-// shared says whether both sites have the same products.
-func (x *Cross) shared() bool { return x.Sites[attentionSite] == x.Sites[similaritySite] }
-
-// Recurrent is attention in steps that refine the queries.
-type Recurrent struct {
-	Cross
-	Steps  int
-	Unit   bool
-	Weight int // the operand, before the bias
-}
-
 // Parts of the nodes of a pair: those of words, and the first one.
 const (
 	wordPart = iota
@@ -87,9 +60,6 @@ type MaxSim struct {
 func step(prepare func(c *exec.DeviceCall, backward bool) cuda.Step, backward bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return prepare(c, backward) })
 }
-
-// Step is that of the scores, or of their gradients.
-func (x *Recurrent) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }
 
 // Step is that of the scores, or of their gradients.
 func (x *Vectors) Step(backward bool) cuda.Steps { return step(x.prepare, backward) }

@@ -117,7 +117,7 @@ extern "C" __global__ void attend_slopes(D *d, const float *s, const float *weig
     EACH_COLUMN(c, p.c0, p.c1) slopes[r * kl + c] = weights[at + c] * (dweights[at + c] - dot);
   }
   __syncthreads();
-  to_products(d, p, s, slopes, column, along, scale, ldd, [](int, int) { return 0.f; });
+  to_products(d, p, s, slopes, column, along, scale, ldd);
 }
 
 // nodes = what the layers have made of words and wholes, at unit length, with lengths before; 0 where none is. Rows of half

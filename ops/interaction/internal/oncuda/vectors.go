@@ -73,13 +73,10 @@ func (x *Vectors) prepare(c *exec.DeviceCall, back bool) cuda.Step {
 
 // begin begins a step.
 func (x *Vectors) begin(c *exec.DeviceCall, back bool) *vectorsWork {
-	site := [2]int{x.Attention, 1}
 	pairs := &pairsWork{
-		Cross: &Cross{Sides: x.Sides, Query: textSide, Sites: [2][2]int{site, site}, Scale: x.Scale},
-		c:     c, source: vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
+		Sides: x.Sides, c: c, source: vectorsSource, backward: back, channels: c.In[0].Shape[1], product: cuda.ProductType(c),
 		count: [2]int{c.In[vectorsImages].Shape[0], c.In[vectorsTexts].Shape[0]}, rows: make([]cuda.Matrix, x.Floats),
 	}
-	pairs.Of[1] = textSide
 	b := &vectorsWork{pairsWork: pairs, how: x, size: c.In[x.Local.Weight].Shape[0]}
 	of := 1 + x.Sides[textSide].Len // nodes of a pair
 	b.most[textSide] = min(b.count[textSide], max(1, VectorsLimits.Nodes/(of*VectorsLimits.Images)))
@@ -112,7 +109,7 @@ func (b *vectorsWork) lay() {
 	words, tokens := texts*b.Sides[textSide].Len, b.Sides[imageSide].Len
 	pairs, all, graph := texts*images, images*words, len(b.how.Steps) > 0
 	b.ld = images * tokens
-	b.products[attentionSite], b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
+	b.products, b.weights = b.floats(words*b.ld), b.floats(words*b.ld)
 	b.attended = b.rounded(words*images, tokens)
 	b.contexts = b.floatRows(all, b.channels)
 	if b.folded = b.contexts; b.metric() {
@@ -123,7 +120,7 @@ func (b *vectorsWork) lay() {
 	}
 	b.contextLengths, b.nodeLengths, b.nodes = b.floats(all), b.floats(pairs+all), b.both(pairs+all, b.size, graph)
 	if b.backward {
-		b.dproducts[attentionSite], b.dweights = b.read(words, b.ld), b.floats(words*b.ld)
+		b.dproducts, b.dweights = b.read(words, b.ld), b.floats(words*b.ld)
 		if b.metric() {
 			b.dcontexts = b.read(all, b.channels)
 		}
@@ -163,10 +160,4 @@ func (b *vectorsWork) sizes() (pairs, words, nodes, rows int) {
 	images, texts := b.now[imageSide].count, b.now[textSide].count
 	rows = texts * b.Sides[textSide].Len
 	return images * texts, images * rows, images*texts + images*rows, rows
-}
-
-// pairs runs a kernel with a block of so many threads for each pair.
-func (b *vectorsWork) pairs(k *cuda.Kernel, threads, shared int, before, behind []any) {
-	pairs, _, _, _ := b.sizes()
-	k.Enqueue(cuda.Grid{X: pairs, Threads: threads, Shared: 4 * shared}, b.parameters(before, behind)...)
 }

@@ -14,7 +14,7 @@ func (b *vectorsWork) backwardBlock() func() {
 	return func() {
 		end()
 		pairs, words, _, rows := b.sizes()
-		b.pairs(unite, 256, 0, []any{b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At),
+		b.launch(unite, 256, 0, []any{b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At),
 			b.half(b.mapped[wordPart]), b.half(b.mapped[wholePart]), b.at(b.nodes.values.At), b.at(b.dnodes.values.At),
 			b.at(b.nodeLengths)}, []any{rows, b.size, b.mapped[wordPart].read.LD})
 		for k, l := range []Layer{wordPart: x.Local, wholePart: x.Global} {
@@ -49,9 +49,9 @@ func (b *vectorsWork) attentionBackward() func() {
 		if b.metric() {
 			b.contextSlopes(0, b.dcontexts, 1)
 		}
-		b.launch(attend, b.slopesFloats(), []any{b.dattended(), b.at(b.products[attentionSite]), b.at(b.weights),
-			b.at(b.dweights)}, []any{b.ldd(), b.how.Scale})
-		b.addSlopes()
+		b.launch(attend, 128, b.slopesFloats(), []any{b.at(b.dproducts.At), b.at(b.products), b.at(b.weights),
+			b.at(b.dweights)}, []any{b.dproducts.LD, b.how.Scale})
+		b.addSlopes(b.how.Attention)
 	}
 }
 
@@ -65,12 +65,12 @@ func (b *vectorsWork) slopesFloats() int {
 func (b *vectorsWork) contextSlopes(operand int, d cuda.Matrix, beta float32) {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
-	rows, _ := b.tokens(operand)
+	rows, _ := b.tokens(operand, imageSide)
 	tokens, images := b.Sides[imageSide].Len, b.now[imageSide].count
 	p := cuda.Product{TransB: true, M: words, N: tokens, K: b.channels, Beta: beta, Batch: images,
 		StrideA: words * d.LD, StrideB: tokens * rows.LD, StrideC: tokens}
 	cuda.Multiply(b.c, p, b.placed(d), rows, cuda.FloatsAt(b.at(b.dweights), b.ld), nil)
 	p = cuda.Product{TransA: true, M: tokens, N: b.channels, K: words, Beta: 1, Batch: images,
 		StrideA: step, StrideB: words * d.LD, StrideC: tokens * b.channels}
-	cuda.Multiply(b.c, p, weights, b.placed(d), b.pairsWork.slopes(operand), nil)
+	cuda.Multiply(b.c, p, weights, b.placed(d), b.slopes(operand, imageSide), nil)
 }

@@ -37,7 +37,7 @@ func (b *vectorsWork) filterForward() func() {
 	}
 	filter := b.kernel("filter")
 	return func() {
-		b.pairs(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values.At)}, b.filterLayers()...),
+		b.launch(filter, 256, b.filterFloats(), append([]any{b.c.Out, b.at(b.nodes.values.At)}, b.filterLayers()...),
 			[]any{b.size})
 	}
 }
@@ -51,7 +51,7 @@ func (b *vectorsWork) filterBackward() func() {
 		before := []any{b.at(b.dnodes.values.At), b.at(f.dgates), b.at(b.dlogits), b.at(f.ends.At),
 			b.at(b.nodes.values.At)}
 		before = append(append(before, b.filterLayers()...), b.c.In[x.Operands])
-		b.pairs(slopes, 256, b.filterFloats(), before, []any{b.size})
+		b.launch(slopes, 256, b.filterFloats(), before, []any{b.size})
 		b.addWeighted(x.Score, b.at(b.dlogits), b.placed(f.ends), pairs)
 		b.addWeighted(x.Gate, b.at(f.dgates), b.placed(b.nodes.values), nodes)
 	}

@@ -16,9 +16,9 @@ func (b *vectorsWork) forwardBlock() func() {
 	score := end()
 	// attend makes the weights of words and the contexts.
 	attend := func(rows int) {
-		b.multiply()
-		s, weights := b.at(b.products[attentionSite]), b.at(b.weights)
-		b.launch(weigh, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale})
+		b.multiply(x.Attention)
+		s, weights := b.at(b.products), b.at(b.weights)
+		b.launch(weigh, 128, b.Sides[imageSide].Len, []any{weights, s}, []any{x.Scale})
 		if a := b.attended; b.product != exec.Float32 {
 			n := rows * b.most[imageSide]
 			round.Enqueue(cuda.Each(n*a.LD), b.at(a.At), weights, int64(n), b.Sides[imageSide].Len, a.LD)
@@ -33,14 +33,14 @@ func (b *vectorsWork) forwardBlock() func() {
 	return func() {
 		pairs, words, _, rows := b.sizes()
 		attend(rows)
-		b.pairs(compare, 256, 0, []any{b.at(b.squares[wordPart].At), b.at(b.squares[wholePart].At),
+		b.launch(compare, 256, 0, []any{b.at(b.squares[wordPart].At), b.at(b.squares[wholePart].At),
 			b.at(b.contextLengths), b.at(b.folded.At), b.at(b.contexts.At), c.In[1], c.In[vectorsImages],
 			c.In[vectorsTexts]}, []any{rows, b.channels, b.squares[wordPart].LD})
 		for k, l := range []Layer{wordPart: x.Local, wholePart: x.Global} {
 			n := []int{words, pairs}[k]
 			b.apply(l, n, b.placed(b.squares[k]), b.placed(b.mapped[k].values))
 		}
-		b.pairs(unite, 256, 0, []any{b.at(b.nodes.values.At), b.half(b.nodes), b.at(b.nodeLengths),
+		b.launch(unite, 256, 0, []any{b.at(b.nodes.values.At), b.half(b.nodes), b.at(b.nodeLengths),
 			b.at(b.mapped[wordPart].values.At), b.at(b.mapped[wholePart].values.At)},
 			[]any{rows, b.size, b.nodes.read.LD})
 		score()
@@ -62,7 +62,7 @@ func (b *vectorsWork) attention() (m cuda.Matrix, step int) {
 func (b *vectorsWork) context(operand int, to cuda.Matrix) {
 	_, _, _, words := b.sizes()
 	weights, step := b.attention()
-	rows, _ := b.tokens(operand)
+	rows, _ := b.tokens(operand, imageSide)
 	tokens := b.Sides[imageSide].Len
 	p := cuda.Product{M: words, N: b.channels, K: tokens, Batch: b.now[imageSide].count,
 		StrideA: step, StrideB: tokens * rows.LD, StrideC: words * b.channels}

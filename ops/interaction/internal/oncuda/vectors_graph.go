@@ -62,7 +62,7 @@ func (b *vectorsWork) graphForward() func() {
 		n, each, rows := b.looking(k)
 		b.apply(of.Query, n, rows(b.placed(s.nodes.read)), rows(b.placed(s.query)))
 		b.apply(of.Key, nodes, b.placed(s.nodes.read), b.placed(s.key))
-		b.pairs(mix, graphThreads, 0, []any{b.at(s.edges), b.at(s.mixed.At), b.at(s.query.At),
+		b.launch(mix, graphThreads, 0, []any{b.at(s.edges), b.at(s.mixed.At), b.at(s.query.At),
 			b.at(s.key.At), b.at(s.nodes.values.At)}, []any{b.size, s.mixed.LD, each > 1})
 		b.apply(of.Out, n, rows(b.placed(s.mixed)), rows(b.placed(s.out.values)))
 		relu.Enqueue(cuda.Each(n*b.size), b.at(s.out.values.At), b.half(s.out), n, b.size, s.out.read.LD, each)
@@ -78,7 +78,7 @@ func (b *vectorsWork) graphForward() func() {
 	score := b.kernel("score_nodes")
 	return func() {
 		steps()
-		b.pairs(score, 128, 0, append([]any{c.Out, b.at(b.ends().At)}, b.layer(x.Score)...), []any{b.size})
+		b.launch(score, 128, 0, append([]any{c.Out, b.at(b.ends().At)}, b.layer(x.Score)...), []any{b.size})
 	}
 }
 
@@ -99,7 +99,7 @@ func (b *vectorsWork) graphBackward() func() {
 		b.applySlopes(of.Out, n, rows(b.placed(s.mixed)), rows(b.placed(b.dnodes.read)),
 			rows(b.placed(b.dnodes.values)),
 			rows(b.placed(g.dmixed)), 0)
-		b.pairs(mix, graphThreads, 0, []any{b.at(b.dnodes.values.At), b.at(g.dquery.At), b.at(g.dkey.At),
+		b.launch(mix, graphThreads, 0, []any{b.at(b.dnodes.values.At), b.at(g.dquery.At), b.at(g.dkey.At),
 			b.at(g.dedges), b.at(g.dmixed.At), b.at(s.edges), b.at(s.query.At), b.at(s.key.At),
 			b.at(s.nodes.values.At)}, []any{b.size, g.dkey.LD, each > 1})
 		dquery, dkey := rows(b.placed(g.dquery)), b.placed(g.dkey)
@@ -111,7 +111,7 @@ func (b *vectorsWork) graphBackward() func() {
 		pairs, _, nodes, _ := b.sizes()
 		ends, d := b.ends(), b.dnodes
 		before := append([]any{b.at(b.dlogits), b.at(d.values.At), b.half(d), b.at(ends.At)}, b.layer(x.Score)...)
-		b.pairs(score, 128, 0, append(before, c.In[x.Operands]), []any{b.size, d.read.LD})
+		b.launch(score, 128, 0, append(before, c.In[x.Operands]), []any{b.size, d.read.LD})
 		b.addWeighted(x.Score, b.at(b.dlogits), b.wholes(b.placed(ends)), pairs)
 		for k := len(x.Steps) - 1; k >= 0; k-- {
 			step(k)

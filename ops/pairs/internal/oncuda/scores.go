@@ -15,13 +15,13 @@ type Scored struct {
 	Wrt      []int          // inputs that have a gradient
 	Grads    gorgonia.Nodes // of those
 	Of       []int          // the side of each operand of rows
-	Lengths        [2]int // operands, -1: none
-	Operands       int
-	Sides          Sides
-	First          [2]int // token that takes part
-	Count          [2]int // sequences
-	Step           [2]int // of queries and contexts in the matrix of scores
-	Back           bool
+	Lengths  [2]int         // operands, -1: none
+	Operands int
+	Sides    Sides
+	First    [2]int // token that takes part
+	Count    [2]int // sequences
+	Step     [2]int // of queries and contexts in the matrix of scores
+	Back     bool
 }
 
 // Steps are those of the op: a block is as many sequences of each side as there is room for, all with the same room.
