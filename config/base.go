@@ -9,12 +9,10 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-
-	"github.com/geoalign/geoalign/internal/files"
 )
 
 // A file may begin with base = "other.toml": it then says only what is different from the
-// other file, which may have a base too. Tables merge, values and lists replace.
+// other file, which may have a base too, or one of the shipped configurations. Tables merge, values and lists replace.
 
 // base applies the file that the key base of the current file names, and reports whether
 // that could be read.
@@ -40,7 +38,12 @@ func (l *loader) base(value any, line int) bool {
 	if slices.ContainsFunc(l.chain, func(f string) bool { return filepath.Clean(f) == path || sameFile(f, path) }) {
 		return fail("leads back to a file that it is the base of: "+chain, "take one of these out")
 	}
-	text, err := files.Read(path, files.MaxConfig)
+	path, text, err := readText(path)
+	if noFile(path) {
+		if own, other, missing := readShipped(name); missing == nil {
+			path, text, err = own, other, nil
+		}
+	}
 	if err != nil {
 		hint := "the path starts from the folder of the file that names it"
 		if len(l.chain) > 1 {
@@ -72,8 +75,7 @@ func sameFile(a, b string) bool {
 // reads: it has keys of one and [run] is no table.
 func isMatrix(root map[string]toml.Primitive, md *toml.MetaData) bool {
 	if prim, ok := root["run"]; ok {
-		value, _ := read(md, prim)
-		_, table := value.(map[string]any)
+		_, table := read(md, prim).(map[string]any)
 		return !table
 	}
 	for _, key := range []string{"seeds", "metrics", "sweep", "set", "title", "baseline", "better"} {

@@ -54,7 +54,7 @@ func overCheckpoint(c *cobra.Command) {
 
 // fileUsage describes --config: otherwise says what holds without it.
 func fileUsage(otherwise string) string {
-	return "TOML `file` that describes the run; without it " + otherwise
+	return "TOML `file` that describes the run, or a built-in one by name (trainer configs); without it " + otherwise
 }
 
 // addOut declares --out as the run folder.

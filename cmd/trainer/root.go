@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -93,6 +92,7 @@ command saves what it has and ends with 1 and no message.`,
 		newAlignForecastCommand(),
 		newAverageCommand(),
 		newBenchCommand(),
+		newConfigsCommand(),
 		newDataCommand(),
 		newDoctorCommand(),
 		newEmbedCommand(),
@@ -101,15 +101,19 @@ command saves what it has and ends with 1 and no message.`,
 		newExplainCommand(),
 		newFinetuneCommand(),
 		newImportCommand(),
+		newInitCommand(),
 		newInspectCommand(),
+		newLicensesCommand(),
 		newMergeCommand(),
 		newModelsCommand(),
+		newReferenceCommand(),
 		newRegionsCommand(),
 		newReportCommand(),
 		newSearchCommand(),
 		newServeCommand(),
 		newTrainCommand(),
 		newValidateCommand(),
+		newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
@@ -119,24 +123,6 @@ command saves what it has and ends with 1 and no message.`,
 		}
 	}
 	return root
-}
-
-// version describes the build: module version, revision and Go version.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "(unknown build)"
-	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]):
-			v += " " + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true" && !strings.Contains(v, "dirty"):
-			v += " modified"
-		}
-	}
-	return strings.TrimSpace(v + " " + info.GoVersion)
 }
 
 // usageError marks an error of the command line, as opposed to one of the work.

@@ -37,12 +37,15 @@ A run may go on with changed settings, which are listed: a longer --max-steps (t
 learning rate then follows the longer schedule), another batch size, learning rate or
 data. The architecture, the queue's size, the seed and init.checkpoint cannot change. A
 run that has reached its end is only evaluated.`,
-		Example: `  trainer train --config configs/quickstart.toml
+		Example: `  trainer train --config quickstart                                 # built in: trainer configs
   trainer train --config configs/quickstart.toml --set train.batch_size=64 --out runs/small
   trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run
   trainer train --config configs/quickstart.toml --set compute.device=cuda`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.config.file == "" && !c.Flags().Changed("set") {
+				return errNoConfig
+			}
 			cfg, err := f.config.load(c)
 			if err != nil {
 				return err

@@ -43,7 +43,7 @@ var order = [][]string{
 	{"internal/exec", "internal/mpi"},
 	{"internal/kernel"},
 	{"explain"},
-	{"batch", "state", "space", "config/section", "compute/parallel", "internal", "internal/kernel/cpu"},
+	{"batch", "configs", "state", "space", "config/section", "compute/parallel", "internal", "internal/kernel/cpu"},
 }
 
 // layer is the line of a package.
