@@ -17,6 +17,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/batch"
@@ -38,7 +39,7 @@ const (
 	padID, unkID, clsID  = 0, 1, 2
 	sepID, maskID, words = 3, 4, 5
 
-	evalImages, captions = 40, 5 // of the evaluation
+	captions = 5 // of an image of the evaluation
 )
 
 // quiet are keys of random choices, with the values that make none.
@@ -48,17 +49,23 @@ var quiet = []string{
 }
 
 func main() {
-	name := flag.String("config", "", "the `name` of a shipped configuration")
+	name := flag.String("config", "", "the `name` of a shipped configuration; sts: correlations of sentence similarity")
 	out := flag.String("out", "parity.safetensors", "the `file` to write")
 	rows := flag.Int("rows", 0, "pairs of the training step; 0: those of the configuration")
+	images := flag.Int("images", 40, "images of the evaluation, each with 5 captions")
 	flag.Parse()
-	if err := run(*name, *out, *rows, flag.Args()); err != nil {
+	if err := run(*name, *out, *rows, *images, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "parity:", err)
 		os.Exit(1)
 	}
 }
 
-func run(name, out string, rows int, sets []string) error {
+func run(name, out string, rows, images int, sets []string) error {
+	if name == "sts" {
+		p := &parity{meta: map[string]string{}}
+		p.sts()
+		return p.write(out)
+	}
 	cfg, err := load(name, sets)
 	if err != nil {
 		return err
@@ -77,11 +84,12 @@ func run(name, out string, rows int, sets []string) error {
 	}
 	defer m.Close()
 	perturb(m.Params())
-	p := &parity{cfg: cfg, model: m, engine: e, meta: map[string]string{"config": name}}
+	p := &parity{cfg: cfg, model: m, engine: e, meta: map[string]string{
+		"config": name, "image_heads": strconv.Itoa(cfg.Model.Image.Heads), "text_heads": strconv.Itoa(cfg.Model.Text.Heads)}}
 	if err := p.step(rows); err != nil {
 		return err
 	}
-	if err := p.evaluate(); err != nil {
+	if err := p.evaluate(images); err != nil {
 		return err
 	}
 	return p.write(out)
@@ -156,7 +164,12 @@ func (p *parity) step(rows int) error {
 		ids[i] = int32(i)
 	}
 	p.inputs("input/", b)
-	res, err := m.Step(context.Background(), &feed.Step{Batch: b, Update: 1e6, PerEpoch: 100}) // past every warm-up
+	p.queue()
+	step := &feed.Step{Batch: b, Update: 1e6, PerEpoch: 100} // past every warm-up
+	if err := p.masks(step); err != nil {
+		return err
+	}
+	res, err := m.Step(context.Background(), step)
 	if err != nil {
 		return err
 	}
@@ -213,22 +226,22 @@ func fill(b *batch.Batch, r *rand.Rand) {
 }
 
 // evaluate adds the scores of all images of a split with all its captions, and the recalls.
-func (p *parity) evaluate() error {
+func (p *parity) evaluate(n int) error {
 	r := rand.New(rand.NewPCG(13, 0))
 	side := func(e *model.Encoder, n int) *batch.Batch {
 		b := batch.New(n, e.Columns()...)
 		fill(b, r)
 		return b
 	}
-	images, texts := side(p.model.Image(), evalImages), side(p.model.Text(), evalImages*captions)
+	images, texts := side(p.model.Image(), n), side(p.model.Text(), n*captions)
 	p.inputs("eval/", images)
 	p.inputs("eval/", texts)
 	scores, err := p.scores(images, texts)
 	if err != nil {
 		return err
 	}
-	p.add("scores", []int{evalImages, evalImages * captions}, scores)
-	ids, of := make([]int, evalImages), make([]int, evalImages*captions)
+	p.add("scores", []int{n, n * captions}, scores)
+	ids, of := make([]int, n), make([]int, n*captions)
 	for i := range of {
 		ids[i/captions], of[i] = i/captions, i/captions
 	}
@@ -236,7 +249,7 @@ func (p *parity) evaluate() error {
 	if err != nil {
 		return err
 	}
-	ranks, err := eval.Rank(c, evalImages, eval.Matrix(scores, len(of)))
+	ranks, err := eval.Rank(c, n, eval.Matrix(scores, len(of)))
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).parent
-PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa")
+PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "albef", "sts", "sts_simcse")
 
 
 def compare(peer, case, path, folder):
@@ -36,7 +36,7 @@ def compare(peer, case, path, folder):
     p = importlib.import_module(peer)
     published.open_repository(folder / getattr(p, "BELOW", ""), p.PYTHON2)
     sys.argv = [sys.argv[0]]  # options of theirs read it
-    ours = Ours(path)
+    ours = Ours(path, published.in_double() if getattr(p, "DOUBLE", True) else torch.float32)
     with contextlib.redirect_stdout(io.StringIO()):
         result = p.run(ours, case)
     print(json.dumps(measure(ours, result)))

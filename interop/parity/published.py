@@ -101,3 +101,10 @@ def open_repository(folder, python2=False):
     torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *a, **k: self
     torch.autograd.Variable = lambda x, volatile=False, requires_grad=False: x
     torch.nn.utils.clip_grad.clip_grad_norm = torch.nn.utils.clip_grad_norm_
+
+
+def in_double():
+    """Makes modules compute in float64, so that what differs is the rounding of ours."""
+    torch.set_default_dtype(torch.float64)
+    torch.Tensor.float = torch.Tensor.double
+    return torch.float64
