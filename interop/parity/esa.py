@@ -7,7 +7,7 @@ import types
 
 import torch
 
-from hosts import IMAGE, Batch, linear, options, recalls, sizes, text
+from hosts import IMAGE, Batch, both, linear, options, sizes, text
 from ours import Names, Result
 
 FOLDER, BELOW, PYTHON2 = "ESA", "ESA_BIGRU", False
@@ -39,7 +39,7 @@ def run(ours, case):
     with torch.no_grad():
         images, captions = img_enc(b.images, None), txt_enc(b.tokens, torch.tensor(b.lengths))[b.back]
     sims = evaluation.compute_sim(images.numpy(), captions.numpy())
-    found = recalls(evaluation.i2t(len(images), sims), evaluation.t2i(len(images), sims))
+    evaluate = both(evaluation, lambda sims: (len(sims), sims))
 
     img_enc.mlp.train()  # the statistics of the batch, and all regions
     b = Batch(ours, "input/")
@@ -48,4 +48,4 @@ def run(ours, case):
     gradients = {}
     for names, module in named:
         gradients |= names.gradients(module)
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, found)
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate)

@@ -117,7 +117,7 @@ func load(name string, sets []string) (config.Config, error) {
 func perturb(p *model.Params) {
 	r := rand.New(rand.NewPCG(7, 0))
 	for _, q := range p.List() {
-		if len(q.Shape) > 1 || q.Len() == 1 || strings.Contains(q.Name, "gssf") || strings.Contains(q.Name, "running_") {
+		if q.Frozen || len(q.Shape) > 1 || q.Len() == 1 || strings.Contains(q.Name, "gssf") {
 			continue
 		}
 		for i := range p.Value(q) {

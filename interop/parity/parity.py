@@ -70,8 +70,9 @@ def main():
             failed += [f"{at}, {case}: {x}" for x in missed]
             number = lambda k: f"{figures[k]:.1e}" if k in figures else ""
             gradients = f"{number('gradients')} of {figures['parameters']}" if figures.get("parameters") else ""
+            scores = number("scores") + (f" ({figures['undecided']})" if "undecided" in figures else "")
             what = " ".join([f"`{config}`", *(f"`{s}`" for s in sets)])
-            print(f"| {at} | {case} | {what} | {number('scores')} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
+            print(f"| {at} | {case} | {what} | {scores} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
     for line in failed:
         print(line)
     return 1 if failed else 0
