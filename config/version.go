@@ -56,7 +56,7 @@ func (l *loader) complete(c *Config) {
 // settle sets a key that nothing sets, whose default depends on others. Files of earlier versions keep the one default
 // that there was.
 func (l *loader) settle(c *Config) {
-	if key := "model.interaction.class_tokens"; l.where[key] == "" && !l.older && c.Model.Interaction.Attends() {
+	if key := "model.interaction.class_tokens"; l.where[key] == nil && !l.older && c.Model.Interaction.Attends() {
 		c.Model.Interaction.ClassTokens = true
 	}
 }

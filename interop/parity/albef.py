@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional as F
 
 import bert
+import published
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "ALBEF", False
@@ -46,7 +47,7 @@ def give(ours, m):
             p.copy_(of(ours["param/" + ours_of]))
             copy = "_m.".join(name.split(".", 1))
             momentum = dict(m.named_parameters()).get(copy)
-            if momentum is not None:
+            if momentum is not None and copy != name:
                 momentum.copy_(of(ours["momentum/" + ours_of]))
         m.image_queue.copy_(ours["queue/image"].T), m.text_queue.copy_(ours["queue/text"].T)
     for encoder in (m.text_encoder, m.text_encoder_m):
@@ -85,12 +86,12 @@ def run(ours, case):
     names = give(ours, m)
     m.eval()
     m.mask = lambda *a, **k: (ours["masked/tokens"], ours["masked/labels"])
-    mlm, itc, itm = m(ours["input/images"], texts(ours, "input/"), alpha=0.4)
+    images = [ours["input/" + x] for x in ("images", "images/2") if "input/" + x in ours]  # TCL has two views
+    mlm, itc, itm = m(*images, texts(ours, "input/"), alpha=0.4)
     (mlm + itc + itm).backward()
     gradients = names.gradients(m)
 
-    import Retrieval
-
+    evaluate = published.function("Retrieval.py", "itm_eval", np=np)
     scores = cosines(m, ours)
     losses = {"loss": (mlm + itc + itm).item(), "loss/mlm": mlm.item(), "loss/itc": itc.item(), "loss/itm": itm.item()}
-    return Result(scores, losses, gradients, lambda sims: recalls(Retrieval.itm_eval, sims))
+    return Result(scores, losses, gradients, lambda sims: recalls(evaluate, sims))

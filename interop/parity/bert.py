@@ -23,6 +23,7 @@ LAYOUT = [
     (r"text/mlm/dense/(\w+)", r"text_encoder.cls.predictions.transform.dense.\1"),
     (r"text/mlm/norm/(\w+)", r"text_encoder.cls.predictions.transform.LayerNorm.\1"),
     (r"text/mlm/bias", "text_encoder.cls.predictions.bias"),
+    (r"sentence_head/(\w+)", r"mlp.dense.\1"),
     (r"image_proj/(\w+)", r"vision_proj.\1"),
     (r"text_proj/(\w+)", r"text_proj.\1"),
     (r"itm_head/(\w+)", r"itm_head.\1"),
@@ -46,7 +47,7 @@ def table(ours, shapes, theirs=lambda name: name):
                 if part not in shapes:
                     raise KeyError(f"{part} of {name} is no parameter of the published module")
                 # axes of length 1 differ, the order of the numbers never does
-                names[part] = name, lambda x, i=i, n=len(parts), shape=shapes[part]: x.chunk(n)[i].reshape(shape)
+                names[part] = name, lambda x, i=i, n=len(parts), shape=shapes[part]: x.reshape(n, *shape)[i]
             break
         else:
             raise KeyError(f"{name} has no published name: give it a line in LAYOUT")
@@ -56,13 +57,15 @@ def table(ours, shapes, theirs=lambda name: name):
 def prepare():
     """Gives transformers of today the names and habits that the published encoder reads."""
     import transformers
-    from transformers import modeling_utils
+    from transformers import file_utils, modeling_utils
 
     def chunked(forward, size, axis, *inputs):
         return forward(*inputs)
 
     for name in ("apply_chunking_to_forward", "find_pruneable_heads_and_indices", "prune_linear_layer"):
         setattr(modeling_utils, name, chunked)
+    for name in ("add_code_sample_docstrings", "add_start_docstrings", "add_start_docstrings_to_model_forward", "replace_return_docstrings"):
+        setattr(file_utils, name, lambda *a, **k: lambda f: f)
     transformers.logging.set_verbosity_error()
     model = modeling_utils.PreTrainedModel
     model.init_weights = lambda self: None

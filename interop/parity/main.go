@@ -24,6 +24,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -35,18 +36,11 @@ import (
 const (
 	regionsMost, regionFeatures = 36, 2048
 
-	vocabulary           = 1000
-	padID, unkID, clsID  = 0, 1, 2
-	sepID, maskID, words = 3, 4, 5
+	vocabulary                         = 1000
+	padID, clsID, sepID, maskID, words = 0, 2, 3, 4, 5
 
 	captions = 5 // of an image of the evaluation
 )
-
-// quiet are keys of random choices, with the values that make none.
-var quiet = []string{
-	"model.text.dropout=0", "model.interaction.dropout=0", "model.image.regions.mask=0", "model.image.regions.drop=0",
-	"objective.captioning.dropout=0",
-}
 
 func main() {
 	name := flag.String("config", "", "the `name` of a shipped configuration; sts: correlations of sentence similarity")
@@ -95,21 +89,16 @@ func run(name, out string, rows, images int, sets []string) error {
 	return p.write(out)
 }
 
-// load reads a configuration whose random choices are off, with the sizes that data of regions has.
+// load reads a configuration, switches random choices off, and gives it the sizes that data of regions has.
 func load(name string, sets []string) (config.Config, error) {
 	cfg, err := config.Load(name, sets)
-	if err != nil {
-		return cfg, err
+	m, regions := &cfg.Model, &cfg.Model.Image.Regions
+	m.Text.Dropout, m.Interaction.Dropout, cfg.Objective.Captioning.Dropout = 0, 0, 0
+	regions.Mask, regions.Drop = 0, 0
+	if m.Image.Style == encoders.StyleRegions {
+		cfg.Data.Regions.Most, regions.In = regionsMost, regionFeatures
 	}
-	for _, key := range quiet { // those that the configuration does not read are refused
-		if c, err := config.Load(name, append(slices.Clone(sets), key)); err == nil {
-			cfg, sets = c, append(sets, key)
-		}
-	}
-	if cfg.Model.Image.Style == encoders.StyleRegions {
-		cfg.Data.Regions.Most, cfg.Model.Image.Regions.In = regionsMost, regionFeatures
-	}
-	return cfg, nil
+	return cfg, err
 }
 
 // perturb moves vectors, such as biases and scales of norms, off their start, where many are 0 or 1: a wrong one would
@@ -227,6 +216,9 @@ func fill(b *batch.Batch, r *rand.Rand) {
 
 // evaluate adds the scores of all images of a split with all its captions, and the recalls.
 func (p *parity) evaluate(n int) error {
+	if p.cfg.Has(section.Sentences) {
+		return p.sentences(n)
+	}
 	r := rand.New(rand.NewPCG(13, 0))
 	side := func(e *model.Encoder, n int) *batch.Batch {
 		b := batch.New(n, e.Columns()...)
@@ -259,6 +251,16 @@ func (p *parity) evaluate(n int) error {
 	}
 	p.meta["recalls"] = strings.Join(list, " ")
 	return nil
+}
+
+// sentences adds features of texts as scores.
+func (p *parity) sentences(n int) error {
+	b := batch.New(n, p.model.Text().Columns()...)
+	fill(b, rand.New(rand.NewPCG(13, 0)))
+	p.inputs("eval/", b)
+	x, err := p.model.Text().Features(context.Background(), b)
+	p.add("scores", []int{n, len(x) / n}, x)
+	return err
 }
 
 // scores are those of the tokens or features of both sides.

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).parent
-PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "albef", "sts", "sts_simcse")
+PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "simcse_step", "sts", "simcse_sts", "albef", "tcl")
 
 
 def compare(peer, case, path, folder):

@@ -49,7 +49,7 @@ def run(ours, case):
     import model
 
     published = model.l2norm
-    model.l2norm = lambda x: published(x) if x.dim() == 2 else published(x.transpose(1, 2)).transpose(1, 2)
+    model.l2norm = lambda x: published(x) if x.dim() == 2 else published(x.transpose(1, 2)).transpose(1, 2).contiguous()
     s, tokens = sizes(ours), ours["input/tokens"]
     img_enc = model.EncoderImagePrecompAttn(s["img_dim"], s["embed_size"], "f30k_precomp")
     img_enc.data_name = Both("f30k_precomp")
