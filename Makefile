@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign differential lint experiments vuln generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop parity race fuzz campaign differential lint experiments vuln generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -76,6 +76,11 @@ vuln: ## known vulnerabilities in what is called, where their database can be re
 interop: ## compare with the real packages at full size; PYTHON=venv/bin/python names an interpreter that has them (docs/interop.md)
 	@[ -n "$(PYTHON)" ] || { echo "interop: name an interpreter that has torch, transformers, timm, open_clip, safetensors, onnx and onnxruntime: make interop PYTHON=venv/bin/python"; exit 1; }
 	CGO_ENABLED=0 GEOALIGN_PYTHON="$(if $(findstring /,$(PYTHON)),$(abspath $(PYTHON)),$(PYTHON))" $(GO) test ./interop -v -count 1 -timeout 60m
+
+parity: ## the programs of published repositories judge ours; PEERS=DIR has their working trees, PYTHON=... an interpreter with torch (docs/interop.md)
+	@[ -n "$(PYTHON)" ] && [ -n "$(PEERS)" ] || { echo "parity: name an interpreter and a folder of working trees: make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp]"; exit 1; }
+	CGO_ENABLED=0 $(GO) build -o bin/parity ./interop/parity
+	$(PYTHON) interop/parity/parity.py --peers "$(PEERS)" --program bin/parity $(if $(ONLY),--only "$(ONLY)")
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh

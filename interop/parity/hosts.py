@@ -1,6 +1,7 @@
 """What published hosts over features of regions share: the names of their layers, batches and recalls."""
 import types
 
+import numpy as np
 import torch
 
 PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -55,6 +56,16 @@ def recalls(i2t, t2i):
     """Those of the tuples that the published functions return."""
     out = {f"i2t_r{k}": v for k, v in zip((1, 5, 10), i2t)} | {f"t2i_r{k}": v for k, v in zip((1, 5, 10), t2i)}
     return out | {"i2t_median_rank": i2t[3], "t2i_median_rank": t2i[3], "i2t_mean_rank": i2t[4], "t2i_mean_rank": t2i[4]}
+
+
+def both(evaluation, arguments):
+    """The published evaluation of both directions as a function of the scores, of which it is given arguments."""
+    return lambda sims: recalls(evaluation.i2t(*arguments(sims)), evaluation.t2i(*arguments(sims)))
+
+
+def one_hot(sims):
+    """Features of images, each five times, and of captions whose products are scores."""
+    return sims.repeat(5, 0), np.eye(sims.shape[1])
 
 
 class Recorder:

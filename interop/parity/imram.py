@@ -1,7 +1,7 @@
 """IMRAM (HuiChen24/IMRAM): the full model, the sum of both directions over three steps."""
 import torch
 
-from hosts import Batch, linear, options, recalls, sizes, text
+from hosts import Batch, both, linear, options, sizes, text
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "IMRAM", False
@@ -44,5 +44,5 @@ def run(ours, case):
         whole, images, last, captions, _ = m.forward_emb(b.images, b.tokens, torch.tensor(b.lengths), None)
     lengths = [b.lengths[i] for i in b.back.tolist()]
     sims = evaluation.shard_xattn(m, whole.numpy(), images.numpy(), last[b.back].numpy(), captions[b.back].numpy(), lengths, opt)
-    found = recalls(evaluation.i2t(images, captions, lengths, sims), evaluation.t2i(images, captions, lengths, sims))
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, names.gradients(m), found)
+    evaluate = both(evaluation, lambda sims: (images, captions, lengths, sims))
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, names.gradients(m), evaluate)

@@ -17,12 +17,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/safetensors"
@@ -34,31 +36,30 @@ import (
 const (
 	regionsMost, regionFeatures = 36, 2048
 
-	vocabulary           = 1000
-	padID, unkID, clsID  = 0, 1, 2
-	sepID, maskID, words = 3, 4, 5
+	vocabulary                         = 1000
+	padID, clsID, sepID, maskID, words = 0, 2, 3, 4, 5
 
-	evalImages, captions = 40, 5 // of the evaluation
+	captions = 5 // of an image of the evaluation
 )
 
-// quiet are keys of random choices, with the values that make none.
-var quiet = []string{
-	"model.text.dropout=0", "model.interaction.dropout=0", "model.image.regions.mask=0", "model.image.regions.drop=0",
-	"objective.captioning.dropout=0",
-}
-
 func main() {
-	name := flag.String("config", "", "the `name` of a shipped configuration")
+	name := flag.String("config", "", "the `name` of a shipped configuration; sts: correlations of sentence similarity")
 	out := flag.String("out", "parity.safetensors", "the `file` to write")
 	rows := flag.Int("rows", 0, "pairs of the training step; 0: those of the configuration")
+	images := flag.Int("images", 40, "images of the evaluation, each with 5 captions")
 	flag.Parse()
-	if err := run(*name, *out, *rows, flag.Args()); err != nil {
+	if err := run(*name, *out, *rows, *images, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "parity:", err)
 		os.Exit(1)
 	}
 }
 
-func run(name, out string, rows int, sets []string) error {
+func run(name, out string, rows, images int, sets []string) error {
+	if name == "sts" {
+		p := &parity{meta: map[string]string{}}
+		p.sts()
+		return p.write(out)
+	}
 	cfg, err := load(name, sets)
 	if err != nil {
 		return err
@@ -77,31 +78,27 @@ func run(name, out string, rows int, sets []string) error {
 	}
 	defer m.Close()
 	perturb(m.Params())
-	p := &parity{cfg: cfg, model: m, engine: e, meta: map[string]string{"config": name}}
+	p := &parity{cfg: cfg, model: m, engine: e, meta: map[string]string{
+		"config": name, "image_heads": strconv.Itoa(cfg.Model.Image.Heads), "text_heads": strconv.Itoa(cfg.Model.Text.Heads)}}
 	if err := p.step(rows); err != nil {
 		return err
 	}
-	if err := p.evaluate(); err != nil {
+	if err := p.evaluate(images); err != nil {
 		return err
 	}
 	return p.write(out)
 }
 
-// load reads a configuration whose random choices are off, with the sizes that data of regions has.
+// load reads a configuration, switches random choices off, and gives it the sizes that data of regions has.
 func load(name string, sets []string) (config.Config, error) {
 	cfg, err := config.Load(name, sets)
-	if err != nil {
-		return cfg, err
+	m, regions := &cfg.Model, &cfg.Model.Image.Regions
+	m.Text.Dropout, m.Interaction.Dropout, cfg.Objective.Captioning.Dropout = 0, 0, 0
+	regions.Mask, regions.Drop = 0, 0
+	if m.Image.Style == encoders.StyleRegions {
+		cfg.Data.Regions.Most, regions.In = regionsMost, regionFeatures
 	}
-	for _, key := range quiet { // those that the configuration does not read are refused
-		if c, err := config.Load(name, append(slices.Clone(sets), key)); err == nil {
-			cfg, sets = c, append(sets, key)
-		}
-	}
-	if cfg.Model.Image.Style == encoders.StyleRegions {
-		cfg.Data.Regions.Most, cfg.Model.Image.Regions.In = regionsMost, regionFeatures
-	}
-	return cfg, nil
+	return cfg, err
 }
 
 // perturb moves vectors, such as biases and scales of norms, off their start, where many are 0 or 1: a wrong one would
@@ -109,7 +106,7 @@ func load(name string, sets []string) (config.Config, error) {
 func perturb(p *model.Params) {
 	r := rand.New(rand.NewPCG(7, 0))
 	for _, q := range p.List() {
-		if len(q.Shape) > 1 || q.Len() == 1 || strings.Contains(q.Name, "gssf") || strings.Contains(q.Name, "running_") {
+		if q.Frozen || len(q.Shape) > 1 || q.Len() == 1 || strings.Contains(q.Name, "gssf") {
 			continue
 		}
 		for i := range p.Value(q) {
@@ -156,7 +153,12 @@ func (p *parity) step(rows int) error {
 		ids[i] = int32(i)
 	}
 	p.inputs("input/", b)
-	res, err := m.Step(context.Background(), &feed.Step{Batch: b, Update: 1e6, PerEpoch: 100}) // past every warm-up
+	p.queue()
+	step := &feed.Step{Batch: b, Update: 1e6, PerEpoch: 100} // past every warm-up
+	if err := p.masks(step); err != nil {
+		return err
+	}
+	res, err := m.Step(context.Background(), step)
 	if err != nil {
 		return err
 	}
@@ -213,22 +215,25 @@ func fill(b *batch.Batch, r *rand.Rand) {
 }
 
 // evaluate adds the scores of all images of a split with all its captions, and the recalls.
-func (p *parity) evaluate() error {
+func (p *parity) evaluate(n int) error {
+	if p.cfg.Has(section.Sentences) {
+		return p.sentences(n)
+	}
 	r := rand.New(rand.NewPCG(13, 0))
 	side := func(e *model.Encoder, n int) *batch.Batch {
 		b := batch.New(n, e.Columns()...)
 		fill(b, r)
 		return b
 	}
-	images, texts := side(p.model.Image(), evalImages), side(p.model.Text(), evalImages*captions)
+	images, texts := side(p.model.Image(), n), side(p.model.Text(), n*captions)
 	p.inputs("eval/", images)
 	p.inputs("eval/", texts)
 	scores, err := p.scores(images, texts)
 	if err != nil {
 		return err
 	}
-	p.add("scores", []int{evalImages, evalImages * captions}, scores)
-	ids, of := make([]int, evalImages), make([]int, evalImages*captions)
+	p.add("scores", []int{n, n * captions}, scores)
+	ids, of := make([]int, n), make([]int, n*captions)
 	for i := range of {
 		ids[i/captions], of[i] = i/captions, i/captions
 	}
@@ -236,7 +241,7 @@ func (p *parity) evaluate() error {
 	if err != nil {
 		return err
 	}
-	ranks, err := eval.Rank(c, evalImages, eval.Matrix(scores, len(of)))
+	ranks, err := eval.Rank(c, n, eval.Matrix(scores, len(of)))
 	if err != nil {
 		return err
 	}
@@ -246,6 +251,16 @@ func (p *parity) evaluate() error {
 	}
 	p.meta["recalls"] = strings.Join(list, " ")
 	return nil
+}
+
+// sentences adds features of texts as scores.
+func (p *parity) sentences(n int) error {
+	b := batch.New(n, p.model.Text().Columns()...)
+	fill(b, rand.New(rand.NewPCG(13, 0)))
+	p.inputs("eval/", b)
+	x, err := p.model.Text().Features(context.Background(), b)
+	p.add("scores", []int{n, len(x) / n}, x)
+	return err
 }
 
 // scores are those of the tokens or features of both sides.

@@ -2,7 +2,7 @@
 import numpy as np
 import torch
 
-from hosts import IMAGE, Batch, features, options, recalls, sizes, text
+from hosts import IMAGE, Batch, both, features, options, sizes, text
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "NAAF", False
@@ -26,6 +26,6 @@ def run(ours, case):
     opt.thres = opt.thres_safe = 0  # the step has not been made here
     images, captions, lengths = features(m, Batch(ours, "eval/"))
     sims = evaluation.shard_xattn(images.numpy().astype(np.float64), captions.numpy().astype(np.float64), lengths, opt, 128)
-    found = recalls(evaluation.i2t(images, sims), evaluation.t2i(images, sims))
+    evaluate = both(evaluation, lambda sims: (images, sims))
     gradients = tables[0].gradients(m.img_enc) | tables[1].gradients(m.txt_enc)
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, found)
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate)

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).parent
-PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa")
+PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "simcse_step", "sts", "simcse_sts", "albef", "tcl")
 
 
 def compare(peer, case, path, folder):
@@ -36,7 +36,7 @@ def compare(peer, case, path, folder):
     p = importlib.import_module(peer)
     published.open_repository(folder / getattr(p, "BELOW", ""), p.PYTHON2)
     sys.argv = [sys.argv[0]]  # options of theirs read it
-    ours = Ours(path)
+    ours = Ours(path, published.in_double() if getattr(p, "DOUBLE", True) else torch.float32)
     with contextlib.redirect_stdout(io.StringIO()):
         result = p.run(ours, case)
     print(json.dumps(measure(ours, result)))
@@ -70,8 +70,9 @@ def main():
             failed += [f"{at}, {case}: {x}" for x in missed]
             number = lambda k: f"{figures[k]:.1e}" if k in figures else ""
             gradients = f"{number('gradients')} of {figures['parameters']}" if figures.get("parameters") else ""
+            scores = number("scores") + (f" ({figures['undecided']})" if "undecided" in figures else "")
             what = " ".join([f"`{config}`", *(f"`{s}`" for s in sets)])
-            print(f"| {at} | {case} | {what} | {number('scores')} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
+            print(f"| {at} | {case} | {what} | {scores} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
     for line in failed:
         print(line)
     return 1 if failed else 0

@@ -2,7 +2,7 @@
 import numpy as np
 import torch
 
-from hosts import IMAGE, Batch, Recorder, features, options, recalls, sizes, text
+from hosts import IMAGE, Batch, Recorder, both, features, options, sizes, text
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "SCAN", True
@@ -35,6 +35,6 @@ def run(ours, case):
     images, captions = images.numpy().astype(np.float64), captions.numpy().astype(np.float64)
     shard = {"t2i": evaluation.shard_xattn_t2i, "i2t": evaluation.shard_xattn_i2t}[direction]
     sims = shard(images, captions, lengths, opt)
-    found = recalls(evaluation.i2t(images, captions, lengths, sims), evaluation.t2i(images, captions, lengths, sims))
+    evaluate = both(evaluation, lambda sims: (images, captions, lengths, sims))
     gradients = tables[0].gradients(m.img_enc) | tables[1].gradients(m.txt_enc)
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, found, {"gssf/weight": "the metric of GSSF"})
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate, left_out={"gssf/weight": "the metric of GSSF"})

@@ -3,7 +3,7 @@ nothing, 0 and 1."""
 import numpy as np
 import torch
 
-from hosts import IMAGE, Batch, linear, options, recalls, sizes, text
+from hosts import IMAGE, Batch, both, linear, options, sizes, text
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "SGRAF", True
@@ -51,6 +51,6 @@ def run(ours, case):
         images, captions, lengths = m.forward_emb(b.images, b.tokens, b.lengths)
     captions, lengths = captions[b.back].numpy(), [lengths[i] for i in b.back.tolist()]
     sims = evaluation.shard_attn_scores(m, images.numpy(), captions, lengths, opt)
-    found = recalls(evaluation.i2t(images, captions, lengths, sims), evaluation.t2i(images, captions, lengths, sims))
+    evaluate = both(evaluation, lambda sims: (images, captions, lengths, sims))
     left_out = {k: "the metric of GSSF" for k in ours.part("grad/") if "gssf" in k}
-    return Result(torch.from_numpy(np.asarray(sims)), {"loss": loss.item()}, gradients, found, left_out)
+    return Result(torch.from_numpy(np.asarray(sims)), {"loss": loss.item()}, gradients, evaluate, left_out=left_out)
