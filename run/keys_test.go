@@ -148,7 +148,7 @@ var others = map[string]string{
 	"data.regions.caption_form": "words", "data.regions.ids": "elsewhere.txt", "data.regions.mapping": "elsewhere.json", "data.regions.pictures": "elsewhere", "data.regions.repeated": "yes", "data.vocab_kind": "words",
 	"data.vqa.kinds": "question_type", "data.vqa.image_name": "%d.jpg", "data.vqa.genome_root": "elsewhere", "eval.vqa.candidates": "elsewhere.txt", "eval.vqa.common": "1", "eval.vqa.top": "1", "data.examples.source": "scenes|files", "data.examples.train_files": "elsewhere.json", "data.examples.val_files": "elsewhere.json", "data.examples.test_files": "elsewhere.json", "data.examples.image_root": "elsewhere",
 	"data.scenes.max_objects": "1", "data.scenes.min_objects": "2", "data.tokens": "8", "data.max_words": "3", "data.vocab_size": "64", "data.overfit_samples": "8", "data.views": "1",
-	"data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
+	"data.prompts": `["query=a "]`, "data.prompt": "query", "model.head.dense": `["4 tanh"]`, "data.randaugment_level": "2", "data.scenes.epoch_samples": "28",
 	"model.system": "blip", "model.head.topology": "Ob(2,4)", "model.head.token_blocks": "1", "model.heads.activation": "relu", "model.image.size": "16", "model.image.patch": "8", "model.image.heads": "4",
 	"eval.zeroshot.image": "elsewhere.npy", "eval.zeroshot.text": "elsewhere.npy", "eval.zeroshot.image_labels": "elsewhere.txt", "eval.zeroshot.text_labels": "elsewhere.txt", "eval.zeroshot.image_tensor": "elsewhere", "eval.zeroshot.text_tensor": "elsewhere",
 	"eval.zeroshot.images": "elsewhere", "eval.zeroshot.images_split": "test", "eval.zeroshot.classes": "elsewhere.txt", "eval.zeroshot.templates_file": "elsewhere.txt",

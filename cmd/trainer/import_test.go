@@ -63,7 +63,6 @@ func TestImport(t *testing.T) {
 // The flags that --settings prints make a configuration that the weights fit.
 func TestImportSettings(t *testing.T) {
 	from, dir := weightstest.Stored(t, "bert"), t.TempDir()
-	fails(t, exitUsage, []string{"import", "--from", from, "--out", dir}, "has the text tower alone, and a run has both: train from it with", "--set init.text.path="+from)
 	stdout, _ := must(t, exitDone, "import", "--from", from, "--settings")
 	var args []string
 	for line := range strings.SplitSeq(stdout, "\n") {
@@ -103,7 +102,6 @@ func TestImportRefused(t *testing.T) {
 	from := weightstest.Stored(t, "clip")
 	for want, args := range map[string][]string{
 		"import needs --from":              {"--out", "x"},
-		"import needs --out":               {"--from", from},
 		"there is no family \"gpt\"":       {"--from", from, "--out", "x", "--family", "gpt"},
 		"has no tensors of the family vit": {"--from", from, "--out", "x", "--family", "vit"},
 	} {
@@ -112,4 +110,42 @@ func TestImportRefused(t *testing.T) {
 			t.Errorf("%q: %d %s", args, code, stderr)
 		}
 	}
+}
+
+// TestImportEncoder: one command makes a run of weights of one tower, which the commands use, and files of features are those of the
+// weights as they are.
+func TestImportEncoder(t *testing.T) {
+	from, dir := weightstest.Stored(t, "bert"), t.TempDir()
+	t.Chdir(dir)
+	check.OK(t, os.WriteFile("texts.txt", []byte("a red square\n\nblue circle\nthe small triangle\n"), 0o666))
+	imported := filepath.Join("runs", filepath.Base(from))
+	stdout, _ := must(t, exitDone, "import", "--from", from)
+	contains(t, stdout, "run folder: "+imported)
+	must(t, exitDone, "embed", "--checkpoint", imported, "--texts", "texts.txt", "--out", "gallery")
+	stdout, _ = must(t, exitDone, "search", "gallery", "--text", "red square", "--k", "1")
+	contains(t, stdout, "3 rows of text by cosine")
+	for _, end := range []string{".npy", ".safetensors", ".parquet"} {
+		stdout, _ = must(t, exitDone, "embed", "--model", from, "--texts", "texts.txt", "--out", "weights"+end)
+		contains(t, stdout, "features of 3 texts of 8 channels in weights"+end)
+		must(t, exitDone, "embed", "--checkpoint", imported, "--texts", "texts.txt", "--out", "run"+end)
+		var both [2][]byte
+		for i, name := range []string{"weights", "run"} {
+			both[i] = check.Get(os.ReadFile(name + end))(t)
+		}
+		if string(both[0]) != string(both[1]) {
+			t.Errorf("%s: weights and their run give other features", end)
+		}
+	}
+	names := check.Get(os.ReadFile("weights.jsonl"))(t)
+	contains(t, string(names), `{"row":1,"line":3,"caption":"blue circle"}`)
+	// alignment heads train on them as they are
+	must(t, exitDone, "train", "--set", "model.system=align", "--set", "data.kind=pairs", "--set", "data.pairs.image=weights.parquet", "--set", "data.pairs.image_tensor=features",
+		"--set", "data.pairs.text=run.npy", "--set", "data.pairs.val_samples=1", "--set", "data.pairs.test_samples=0", "--set", "model.align.method=procrustes", "--set", "model.head.dim=8", "--set", "eval.rerank_top=0", "--set", "data.cache_dir=cache", "--out", "aligned")
+	fails(t, exitUsage, []string{"train", "--config", filepath.Join(imported, "config.toml"), "--out", "x"}, `model.system "text_encoder" is not trained: it is used as it is; trainer finetune --checkpoint RUN trains from it`)
+	fails(t, exitUsage, []string{"embed", "--model", from, "--images", ".", "--out", "x.npy"}, `model.system "text_encoder" has no images: embed texts`)
+	fails(t, exitUsage, []string{"embed", "--model", from, "--texts", "texts.txt", "--out", "x"}, "--model writes a file of features: name one with --out that ends in .npy, .safetensors or .parquet")
+	fails(t, exitUsage, []string{"embed", "--model", from, "--texts", "texts.txt", "--prompt", "query", "--out", "x.npy"}, "data.prompt: names a prompt, and the encoder has none: leave it empty")
+	must(t, exitDone, "finetune", "--checkpoint", imported, "--set", `data.sentences.train_files=["texts.txt"]`, "--set", `data.sentences.val_files=["texts.txt"]`, "--set", "train.batch_size=2", "--max-steps", "2", "--out", "tuned")
+	must(t, exitDone, "export", "--checkpoint", "tuned", "--to", "sentence-transformers", "--out", "st")
+	must(t, exitDone, "embed", "--model", "st", "--texts", "texts.txt", "--out", "tuned.npy")
 }

@@ -59,6 +59,9 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	defer m.Close()
 	r := described(o.From, m)
+	if err := r.setEncoder(o.From, m); err != nil {
+		return nil, err
+	}
 	if err := unlike(m); err != nil {
 		if o.DryRun {
 			return r, nil
@@ -207,6 +210,20 @@ func trainedAs(m *weights.Model) []weights.Setting {
 			weights.Setting{Key: "objective.itc.temperature_min", Value: "0.01"})
 	}
 	return nil
+}
+
+// setEncoder fills in the settings of a run of weights at path: those of one encoder, or of both towers.
+func (r *Imported) setEncoder(path string, m *weights.Model) error {
+	if r.Side == "" {
+		r.setAll(path, m)
+		return nil
+	}
+	list, err := encoderSettings(m)
+	for _, s := range list {
+		r.Settings = append(r.Settings, s.String())
+		r.Flags = append(r.Flags, "--set "+setup.ShellWord(s.String()))
+	}
+	return err
 }
 
 // config returns the configuration of a run of weights: their settings, which the file of o comes before, and what

