@@ -42,8 +42,8 @@ tables: build ## measure what a step costs as batch, tokens, depth, queue, vocab
 	@echo
 	bin/trainer bench --config configs/bench/heads.toml --steps 2 --warmup 1 --vary batch=500,1000,2000 --vary hidden=2000,4000,8000 $(BENCH)
 
-test: ## run all tests
-	CGO_ENABLED=0 $(GO) test -timeout 15m ./...
+test: ## run all tests; TESTFLAGS adds flags
+	CGO_ENABLED=0 $(GO) test -timeout 15m $(TESTFLAGS) ./...
 
 race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 60m $$($(GO) list ./... | grep -v -e /internal/kernel -e /cmd/ -e /tools/)

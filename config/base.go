@@ -39,7 +39,7 @@ func (l *loader) base(value any, line int) bool {
 		return fail("leads back to a file that it is the base of: "+chain, "take one of these out")
 	}
 	path, text, err := readText(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if noFile(path) {
 		if own, other, missing := readShipped(name); missing == nil {
 			path, text, err = own, other, nil
 		}
@@ -75,8 +75,7 @@ func sameFile(a, b string) bool {
 // reads: it has keys of one and [run] is no table.
 func isMatrix(root map[string]toml.Primitive, md *toml.MetaData) bool {
 	if prim, ok := root["run"]; ok {
-		value, _ := read(md, prim)
-		_, table := value.(map[string]any)
+		_, table := read(md, prim).(map[string]any)
 		return !table
 	}
 	for _, key := range []string{"seeds", "metrics", "sweep", "set", "title", "baseline", "better"} {

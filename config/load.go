@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -77,7 +76,7 @@ func parse(name string, text []byte, sets []string, added []Added) (Config, []st
 	// about it would only confuse.
 	for _, e := range c.problems() {
 		if !l.broken[e.Path] {
-			e.Where = l.where[e.Path]
+			e.Where = l.placeOf(e.Path)
 			l.errs = append(l.errs, e)
 		}
 	}
@@ -87,8 +86,8 @@ func parse(name string, text []byte, sets []string, added []Added) (Config, []st
 // loader fills a Config through its fields and collects the problems.
 type loader struct {
 	config  *Config
-	where   map[string]string // path -> place that set it
-	broken  map[string]bool   // paths whose value could not be used
+	where   map[string]func() string // path -> place that set it
+	broken  map[string]bool          // paths whose value could not be used
 	errs    Errors
 	notices []string
 	stored  bool // the file is that of a run: unknown keys are passed over
@@ -97,13 +96,14 @@ type loader struct {
 	newer   bool // a file is of a later version
 	unknown int  // keys of the file, or of the overrides
 
-	name  string            // of the file that is read
-	chain []string          // files that are read, each the base of the one before
-	old   map[string]string // keys that the file has set by an earlier name -> that name
+	name  string              // of the file that is read
+	order map[string][]string // its keys, by table
+	chain []string            // files that are read, each the base of the one before
+	old   map[string]string   // keys that the file has set by an earlier name -> that name
 }
 
 func newLoader(c *Config) *loader {
-	return &loader{config: c, where: map[string]string{}, broken: map[string]bool{},
+	return &loader{config: c, where: map[string]func() string{}, broken: map[string]bool{},
 		version: Version}
 }
 
@@ -120,12 +120,22 @@ func (l *loader) note(where, format string, args ...any) {
 	l.notices = append(l.notices, text)
 }
 
-// at is a place in the file that is read; line 0 is the whole of it.
-func (l *loader) at(line int) string {
-	if line > 0 {
-		return fmt.Sprintf("%s:%d", l.name, line)
+// placeOf is the place that set a key, empty if none did.
+func (l *loader) placeOf(path string) string {
+	if where := l.where[path]; where != nil {
+		return where()
 	}
-	return l.name
+	return ""
+}
+
+// at is a place in the file that is read; line 0 is the whole of it.
+func (l *loader) at(line int) string { return at(l.name, line) }
+
+func at(file string, line int) string {
+	if line > 0 {
+		return fmt.Sprintf("%s:%d", file, line)
+	}
+	return file
 }
 
 // mostRepeats is how many keys a file may have for each that there is: those of tables in lists are there several
@@ -151,7 +161,7 @@ func (l *loader) file(name string, text []byte) {
 		l.fail(e)
 		return
 	}
-	// The library looks for the place of each key in the whole text.
+	// To find the line of one key the library looks through the whole text.
 	if n, most := len(md.Keys()), mostRepeats*len(l.config.fields(everything)); n > most {
 		l.fail(&Error{Msg: fmt.Sprintf("has %s, more than any configuration", words.Count(n, "key")),
 			Hint: "is this the configuration of a run?", Where: l.name})
@@ -164,8 +174,7 @@ func (l *loader) file(name string, text []byte) {
 				Hint: "check a matrix with trainer ablate --config FILE --dry-run"})
 			return
 		}
-		value, line := read(&md, prim)
-		if !l.base(value, line) {
+		if !l.base(read(&md, prim), line(&md, prim)) {
 			return
 		}
 		l.name = name
@@ -174,14 +183,13 @@ func (l *loader) file(name string, text []byte) {
 	if prim, ok := root["version"]; !ok && len(root) > 0 {
 		l.version = 1
 	} else if ok {
-		value, line := read(&md, prim)
-		if !l.readVersion(value, line) {
+		if !l.readVersion(read(&md, prim), line(&md, prim)) {
 			return
 		}
 		delete(root, "version")
 	}
 	set := map[string]bool{}
-	l.old = map[string]string{}
+	l.old, l.order = map[string]string{}, ordered(&md)
 	l.table(&md, "", root, set)
 	l.countUnknown(l.name)
 	l.config.clearReplaced(set)
@@ -189,8 +197,14 @@ func (l *loader) file(name string, text []byte) {
 
 // table applies one table of the file, in the order of the file's keys.
 func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.Primitive, set map[string]bool) {
-	for _, e := range entries(md, table) {
-		path, value, where := prefix+e.key, e.value, l.at(e.line)
+	for _, key := range l.order[strings.TrimSuffix(prefix, ".")] {
+		prim, ok := table[key]
+		if !ok {
+			continue // base and version of the whole file
+		}
+		path, file := prefix+key, l.name
+		value := read(md, prim)
+		where := func() string { return at(file, line(md, prim)) }
 		dst, known := l.config.at(path)
 		if !known {
 			if path, known = l.renamed(path, where, set); !known {
@@ -200,8 +214,8 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 		}
 		if dst.section {
 			var sub map[string]toml.Primitive
-			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(table[e.key], &sub) != nil {
-				l.fail(&Error{Path: path, Value: value, Where: where,
+			if _, ok := value.(map[string]any); !ok || md.PrimitiveDecode(prim, &sub) != nil {
+				l.fail(&Error{Path: path, Value: value, Where: where(),
 					Msg: "must be a table", Hint: "write [" + path + "] and its keys below"})
 				continue
 			}
@@ -209,12 +223,12 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 			continue
 		}
 		if was, twice := l.old[path]; twice && set[path] {
-			l.fail(&Error{Path: path, Value: value, Where: where, Msg: "is set a second time, as " + was,
+			l.fail(&Error{Path: path, Value: value, Where: where(), Msg: "is set a second time, as " + was,
 				Hint: "leave one of them out"})
 			continue
 		}
 		if msg, hint := assign(dst.value, value); msg != "" {
-			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where})
+			l.fail(&Error{Path: path, Value: value, Msg: msg, Hint: hint, Where: where()})
 			continue
 		}
 		delete(l.broken, path)
@@ -223,46 +237,39 @@ func (l *loader) table(md *toml.MetaData, prefix string, table map[string]toml.P
 	}
 }
 
-// entry is a key of a table with its value and its line, 0 if unknown.
-type entry struct {
-	key   string
-	value any
-	line  int
+// ordered lists the keys of each table, by its path, in the order in which the file names them.
+func ordered(md *toml.MetaData) map[string][]string {
+	list, seen := map[string][]string{}, map[string]bool{}
+	for _, k := range md.Keys() {
+		for i, name := range k {
+			table := strings.Join(k[:i], ".")
+			if path := table + "." + name; !seen[path] {
+				seen[path] = true
+				list[table] = append(list[table], name)
+			}
+		}
+	}
+	return list
 }
 
-// entries lists those of a table in the order in which the file names them.
-func entries(md *toml.MetaData, table map[string]toml.Primitive) []entry {
-	list := make([]entry, 0, len(table))
-	for key, prim := range table {
-		value, line := read(md, prim)
-		list = append(list, entry{key, value, line})
-	}
-	slices.SortFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.key, b.key))
-	})
-	return list
+// read returns the plain value of a primitive.
+func read(md *toml.MetaData, prim toml.Primitive) (value any) {
+	_ = md.PrimitiveDecode(prim, &value) // an interface takes every value
+	return value
 }
 
 // catcher takes any TOML value and fails, which makes the decoder tell where in
 // the file the value stands; it offers no other way to learn that.
-type catcher struct{ value any }
+type catcher struct{}
 
-var errCaught = errors.New("caught")
+// UnmarshalTOML fails.
+func (catcher) UnmarshalTOML(any) error { return errors.New("caught") }
 
-// UnmarshalTOML keeps the value.
-func (c *catcher) UnmarshalTOML(v any) error {
-	c.value = v
-	return errCaught
-}
-
-// read returns the plain value of a primitive and its line, 0 if unknown.
-func read(md *toml.MetaData, prim toml.Primitive) (value any, line int) {
-	var c catcher
+// line returns the line of a primitive, 0 if unknown.
+func line(md *toml.MetaData, prim toml.Primitive) int {
 	var pe toml.ParseError
-	if errors.As(md.PrimitiveDecode(prim, &c), &pe) {
-		line = pe.Position.Line
-	}
-	return c.value, line
+	errors.As(md.PrimitiveDecode(prim, &catcher{}), &pe)
+	return pe.Position.Line
 }
 
 // assign stores a TOML value in a field, or says what the field needs and how to

@@ -66,7 +66,7 @@ func (l *loader) overrides(sets []string) {
 		}
 		dst, known := l.config.at(path)
 		if !known {
-			if path, known = l.renamed(path, where, nil); !known {
+			if path, known = l.renamed(path, func() string { return where }, nil); !known {
 				continue
 			}
 			dst, _ = l.config.at(path)
@@ -82,7 +82,7 @@ func (l *loader) overrides(sets []string) {
 			continue
 		}
 		delete(l.broken, path)
-		l.where[path] = where
+		l.where[path] = func() string { return where }
 		set[path] = true
 	}
 	l.countUnknown(strings.TrimSpace(setPlace))

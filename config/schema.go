@@ -71,6 +71,9 @@ func (s *shape) below(at *place, t reflect.Type) {
 			continue
 		}
 		p := &place{path: name, index: f.Index, tag: f.Tag, around: at}
+		if len(f.Index) > 1 { // what the tag of an embedded struct says is of all its keys
+			p.tag += " " + t.Field(f.Index[0]).Tag
+		}
 		if at != nil {
 			p.path, p.index = at.path+"."+name, slices.Concat(at.index, f.Index)
 		}

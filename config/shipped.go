@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,12 +21,18 @@ func readText(path string) (name string, text []byte, err error) {
 		return readShipped(path)
 	}
 	text, err = files.Read(path, files.MaxConfig)
-	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(path) {
+	if noFile(path) && !filepath.IsAbs(path) {
 		if name, text, missing := readShipped(path); missing == nil {
 			return name, text, nil
 		}
 	}
 	return path, text, err
+}
+
+// noFile says that nothing or a folder is called so: beside a folder photos, base = "photos" is the shipped one.
+func noFile(path string) bool {
+	st, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && st.IsDir()
 }
 
 // readShipped is readText of a shipped configuration.

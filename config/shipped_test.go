@@ -52,6 +52,8 @@ func TestShippedAsBase(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"own.toml":        "base = \"ideas/geodesic\"\n[run]\nname = \"own\"\n",
 		"quickstart.toml": "[run]\nname = \"mine\"\n",
+		"ideas/x":         "a folder of that name is in no way",
+		"ideas/host/x":    "",
 		"none.toml":       "base = \"quickstar\"\n",
 	})
 	t.Chdir(dir)

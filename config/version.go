@@ -48,7 +48,7 @@ var upgrades = map[int]func(*Config){
 // them, to what that program did, where today's default is another and something reads the key.
 // The file of a run names every key of its time.
 func (l *loader) complete(c *Config) {
-	if itm := &c.Objective.ITM; itm.Weight > 0 && l.where["objective.itm.negative_floor"] == "" {
+	if itm := &c.Objective.ITM; itm.Weight > 0 && l.where["objective.itm.negative_floor"] == nil {
 		itm.NegativeFloor = 1e-4
 	}
 }
@@ -61,7 +61,7 @@ func (l *loader) upgrade(c *Config) {
 		}
 	}
 	if (l.stored || l.older) && c.Compute.ByLibrary() {
-		l.note(l.where["compute.backend"], "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
+		l.note(l.placeOf("compute.backend"), "compute.backend = %q is \"auto\" since configuration version 3: products are built in",
 			c.Compute.Backend)
 		c.Compute.Backend = "auto"
 	}
@@ -85,7 +85,7 @@ func (l *loader) countUnknown(where string) {
 
 // renamed returns the key that an unknown one is now. Without one it reports the key, by a notice in the file of a run
 // and, where it is gone, in one that says that it is of an earlier version.
-func (l *loader) renamed(path, where string, set map[string]bool) (now string, ok bool) {
+func (l *loader) renamed(path string, where func() string, set map[string]bool) (now string, ok bool) {
 	i := slices.IndexFunc(renames, func(r rename) bool { return r.old == path })
 	if i < 0 {
 		if l.unknown++; l.unknown > mostUnknown {
@@ -94,25 +94,25 @@ func (l *loader) renamed(path, where string, set map[string]bool) (now string, o
 	}
 	switch {
 	case i < 0 && l.stored:
-		l.note(where, "%s: is unknown to this version and is not read", path)
+		l.note(where(), "%s: is unknown to this version and is not read", path)
 		return "", false
 	case i < 0:
-		l.fail(&Error{Path: path, Msg: "unknown key", Hint: l.nearest(path), Where: where})
+		l.fail(&Error{Path: path, Msg: "unknown key", Hint: l.nearest(path), Where: where()})
 		return "", false
 	}
 	r := renames[i]
 	switch {
 	case r.now == "" && (l.stored || l.older):
-		l.note(where, "%s: is gone since configuration version %d: %s", path, r.since, r.why)
+		l.note(where(), "%s: is gone since configuration version %d: %s", path, r.since, r.why)
 	case r.now == "":
 		l.fail(&Error{Path: path, Msg: fmt.Sprintf("is gone since configuration version %d", r.since), Hint: r.why,
-			Where: where})
+			Where: where()})
 	case set != nil && set[r.now]:
 		l.fail(&Error{Path: path, Msg: "is " + r.now + " now, which is set too", Hint: "leave one of them out",
-			Where: where})
+			Where: where()})
 	default:
 		if !l.stored {
-			l.note(where, "%s is %s since configuration version %d", path, r.now, r.since)
+			l.note(where(), "%s is %s since configuration version %d", path, r.now, r.since)
 		}
 		if l.old != nil {
 			l.old[r.now] = path
@@ -176,7 +176,7 @@ func ParseStored(name string, text []byte, sets []string, added ...Added) (Confi
 		if l.broken[e.Path] {
 			continue
 		}
-		e.Where = l.where[e.Path]
+		e.Where = l.placeOf(e.Path)
 		f, is := c.at(e.Path)
 		if known[e.Path] == e.Msg && !strings.HasPrefix(e.Where, setPlace) && (!is || f.fixed() < FixedModel) {
 			l.note("", "%v: kept, as the run was made with it", e)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime/debug"
 	"strings"
 
@@ -54,6 +55,41 @@ every module that this program is built from, each text once below the modules t
 			_, err := fmt.Fprint(c.OutOrStdout(), "geoalign\nCopyright 2026 The geoalign authors\n\nLicensed under the Apache License, Version 2.0, "+
 				"http://www.apache.org/licenses/LICENSE-2.0\n\nIt contains the following modules.\n\n"+licenses.ThirdParty)
 			return err
+		},
+	}
+}
+
+//go:generate go run . reference ../../docs/commands.md
+
+// newReferenceCommand writes the page of all commands, of what --help prints.
+func newReferenceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "reference FILE",
+		Short:   "Write the help of all commands as one page",
+		Long:    `reference writes what --help prints of every command to one file in Markdown, docs/commands.md.`,
+		Example: `  trainer reference commands.md`,
+		Args:    cobra.ExactArgs(1),
+		Hidden:  true,
+		RunE: func(c *cobra.Command, args []string) error {
+			var list, pages strings.Builder
+			var visit func(c *cobra.Command)
+			visit = func(c *cobra.Command) {
+				if c.Hidden || c.Name() == "help" {
+					return
+				}
+				name := c.CommandPath()
+				if !c.HasSubCommands() || c.HasParent() {
+					fmt.Fprintf(&list, "| [`%s`](#%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), c.Short)
+					fmt.Fprintf(&pages, "\n## %s\n\n```\n%s\n\n%s\n```\n", name, c.Long, strings.TrimSpace(c.UsageString()))
+				}
+				for _, sub := range c.Commands() {
+					visit(sub)
+				}
+			}
+			visit(c.Root())
+			page := "# Commands\n\nWhat `trainer COMMAND --help` prints. `go generate ./cmd/trainer` writes this page.\n\n| command | what it does |\n|---|---|\n" +
+				list.String() + pages.String()
+			return os.WriteFile(args[0], []byte(page), 0o666)
 		},
 	}
 }

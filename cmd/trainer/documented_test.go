@@ -167,7 +167,7 @@ func TestProposedQueries(t *testing.T) {
 	}
 	shapes := regexp.MustCompile(`"((?:a|one|two) [a-z ]*(?:circle|square|triangle|star|cross|ring|heart|diamond)[a-z ]*)"`)
 	found := 0
-	for _, path := range []string{"README.md", "Makefile", "serve/page/index.html", "cmd/trainer/search.go", "docs/gera.md", "docs/serve.md"} {
+	for _, path := range []string{"README.md", "docs/start.md", "Makefile", "serve/page/index.html", "cmd/trainer/search.go", "docs/gera.md", "docs/serve.md"} {
 		text := check.Get(os.ReadFile(filepath.Join(repository, path)))(t)
 		for _, m := range shapes.FindAllStringSubmatch(string(text), -1) {
 			found++
@@ -181,4 +181,58 @@ func TestProposedQueries(t *testing.T) {
 	if found < 4 {
 		t.Errorf("%d queries alone", found)
 	}
+}
+
+// TestDocumentedLinks: every link of the pages to a file of the repository, or to a heading, leads there.
+func TestDocumentedLinks(t *testing.T) {
+	fence := regexp.MustCompile("(?ms)^```.*?^```$")
+	heading := regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	pages := check.Get(filepath.Glob(filepath.Join(repository, "docs", "*.md")))(t)
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/peer/README.md", "tools/cudaemu/README.md"} {
+		pages = append(pages, filepath.Join(repository, name))
+	}
+	texts, anchors := map[string]string{}, map[string]map[string]bool{}
+	for _, page := range pages {
+		text := fence.ReplaceAllString(string(check.Get(os.ReadFile(page))(t)), "")
+		texts[page], anchors[page] = text, map[string]bool{}
+		for _, m := range heading.FindAllStringSubmatch(text, -1) {
+			anchors[page][anchor(m[1])] = true
+		}
+	}
+	links := 0
+	for page, text := range texts {
+		for _, m := range link.FindAllStringSubmatch(regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "`"), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			links++
+			file, place, _ := strings.Cut(m[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s leads nowhere", page, m[1])
+			} else if has, known := anchors[target]; known && place != "" && !has[place] {
+				t.Errorf("%s: %s: no such heading", page, m[1])
+			}
+		}
+	}
+	if links < 300 {
+		t.Errorf("%d links alone", links)
+	}
+}
+
+// anchor is how a heading is linked to: in small letters, with dashes for spaces, without punctuation.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127:
+			return r
+		}
+		return -1
+	}, strings.ToLower(heading))
 }

@@ -20,22 +20,12 @@ import (
 
 // Captions names the ALBEF-style JSON lists of data.kind = "captions".
 type Captions struct {
-	// training lists: file names, ranges such as part-{00..09}.json or patterns such as part-*.json
-	TrainFiles []string `toml:"train_files"`
-	// validation lists
-	ValFiles []string `toml:"val_files"`
-	// test lists
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 }
 
 // Check implements section.Checked.
 func (f *Captions) Check(k *section.Checker) {
 	splitFiles(k, "captions", section.Of[Data](k).Split.files(f.Split))
-}
-
-// Split returns the lists of a split: train, val or test.
-func (f Captions) Split(name string) []string {
-	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
 // kind is data.kind = "captions".

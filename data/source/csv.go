@@ -10,12 +10,7 @@ import (
 
 // CSV names the tables of data.kind = "csv": a line with the names of the columns, then a row for each pair.
 type CSV struct {
-	// training tables: file names, ranges such as part-{00..09}.csv or patterns such as part-*.csv
-	TrainFiles []string `toml:"train_files"`
-	// validation tables
-	ValFiles []string `toml:"val_files"`
-	// test tables
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 	// column of the path of the image, below data.root unless absolute; rows of one path are one image
 	Image string `toml:"image"`
 	// column of the caption; empty: the id is the caption, for images without words
@@ -57,11 +52,6 @@ func (f *CSV) Check(k *section.Checker) {
 	k.Require("data.csv.separator", n == len(f.Separator) &&
 		(n == 0 || r != '"' && r != '\r' && r != '\n' && r != utf8.RuneError && r != 0),
 		"must be one character, and no quotation mark or end of a line")
-}
-
-// Split returns the tables of a split: train, val or test.
-func (f CSV) Split(name string) []string {
-	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
 // Comma is the character between columns, 0 for that of the name of a file.

@@ -17,13 +17,8 @@ import (
 // Examples names the samples of a downstream task, of which data.kind says the form ([tasks.md](tasks.md)).
 type Examples struct {
 	// files | scenes (about the built-in pictures of [data.scenes], with answers that are known exactly)
-	Source string `toml:"source"`
-	// training files: names, ranges such as part-{00..09}.json, or patterns such as train*.json
-	TrainFiles []string `toml:"train_files" when:"source=files"`
-	// validation files
-	ValFiles []string `toml:"val_files" when:"source=files"`
-	// test files
-	TestFiles []string `toml:"test_files" when:"source=files"`
+	Source     string `toml:"source"`
+	SplitFiles `when:"source=files"`
 	// folder of the pictures that files name; relative to data.root
 	ImageRoot string `toml:"image_root" when:"source=files"`
 }
@@ -49,11 +44,6 @@ func (e *Examples) Check(k *section.Checker) {
 		k.Require("data.kind", k.Has(section.Captions) && !k.Has(section.Stored),
 			fmt.Sprintf("must not be %q", section.Of[Data](k).Kind), k.Named()+" has no images with texts")
 	}
-}
-
-// Split returns the files of a split: train, val or test.
-func (e Examples) Split(name string) []string {
-	return filesOf(name, e.TrainFiles, e.ValFiles, e.TestFiles)
 }
 
 // exampleKind is a kind of data that is samples of a downstream task.

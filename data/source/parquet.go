@@ -9,13 +9,7 @@ import (
 
 // Parquet names the tables of data.kind = "parquet", as Hugging Face's datasets exports them.
 type Parquet struct {
-	// training tables: file names, ranges such as train-{00000..00009}-of-00010.parquet or patterns such as
-	// train-*.parquet
-	TrainFiles []string `toml:"train_files"`
-	// validation tables
-	ValFiles []string `toml:"val_files"`
-	// test tables
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 	// column of the image: a group of bytes and path, bytes, or a path below data.root
 	Image string `toml:"image"`
 	// column of the caption, a string or a list of strings
@@ -34,11 +28,6 @@ func (f *Parquet) Check(k *section.Checker) {
 	k.Require("data.parquet.image", f.Image != "", "must name a column")
 	k.Require("data.parquet.caption", f.Caption != "", "must name a column")
 	k.Positive("data.parquet.shuffle")
-}
-
-// Split returns the tables of a split: train, val or test.
-func (f Parquet) Split(name string) []string {
-	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
 // kind is data.kind = "parquet".

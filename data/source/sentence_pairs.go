@@ -12,18 +12,12 @@ import (
 )
 
 // SentencePairs names the files of data.kind = "sentence_pairs": pairs of sentences with a class or a score, in the
-// forms in which the task is given out ([sentences.md](sentences.md)).
+// forms in which the task is given out ([sentences.md](sentences.md)). A folder stands for the files of the task in it.
 type SentencePairs struct {
 	// mnli | mnli-mm | qnli | snli | qqp | mrpc | rte | stsb | sick | sick-e | sts12 | sts13 | sts14 | sts15 | sts16:
 	// which columns a file has and which classes or scores
 	Task string `toml:"task"`
-	// training files: names, ranges such as part-{00..09}.tsv, patterns such as train-*.parquet, or a folder of the
-	// task, whose files are found by their names
-	TrainFiles []string `toml:"train_files"`
-	// validation files
-	ValFiles []string `toml:"val_files"`
-	// test files
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 }
 
 // Defaults implements section.Defaulter.
@@ -41,11 +35,6 @@ func (s *SentencePairs) Check(k *section.Checker) {
 
 // SentencePairsKind is the data.kind of pairs of sentences.
 const SentencePairsKind = "sentence_pairs"
-
-// Split returns the files of a split: train, val or test.
-func (s SentencePairs) Split(name string) []string {
-	return filesOf(name, s.TrainFiles, s.ValFiles, s.TestFiles)
-}
 
 // Of returns the task, of whose name Check says whether there is one.
 func (s SentencePairs) Of() sentencepairs.Task {

@@ -12,12 +12,7 @@ import (
 // file whose name ends in .csv, .tsv, .json, .jsonl or .parquet is a table with a sentence in each row, every other
 // file has a sentence on each line.
 type SentenceFiles struct {
-	// training files
-	TrainFiles []string `toml:"train_files"`
-	// validation files
-	ValFiles []string `toml:"val_files"`
-	// test files
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 	// column of the sentence in tables
 	Sentence string `toml:"sentence"`
 	// column of a sentence that follows from it or says the same, its positive in training; empty: a sentence is its
@@ -53,11 +48,6 @@ func (f *SentenceFiles) Check(k *section.Checker) {
 		k.Require("data.kind", k.Has(section.Sentences) && !k.Has(section.SentencePairs), `must not be "sentences"`,
 			k.Named()+` reads images: sentences alone are for model.system "simcse"`)
 	}
-}
-
-// Split returns the files of a split: train, val or test.
-func (f SentenceFiles) Split(name string) []string {
-	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
 // sentenceLists is data.kind = "sentences": texts without images. Positives and hard negatives are of training alone.

@@ -9,6 +9,21 @@ import (
 	"github.com/geoalign/geoalign/data"
 )
 
+// SplitFiles names the files of each split.
+type SplitFiles struct {
+	// training files: names, ranges such as part-{000..099}.tar or patterns such as part-*.json
+	TrainFiles []string `toml:"train_files"`
+	// validation files
+	ValFiles []string `toml:"val_files"`
+	// test files
+	TestFiles []string `toml:"test_files"`
+}
+
+// Split returns the files of a split: train, val or test.
+func (f SplitFiles) Split(name string) []string {
+	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
+}
+
 // filesOf is what a kind of data with files for each split has for the split of that name.
 func filesOf[T any](name string, train, val, test T) (files T) {
 	switch name {

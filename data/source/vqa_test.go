@@ -81,8 +81,8 @@ func TestVQAOfFiles(t *testing.T) {
 	// Without an answer a question cannot be trained on, but it can be answered.
 	filetest.Write(t, filepath.Join(cfg.Data.Root, "asked.json"), `[{"question": "why", "image": "1.jpg"}, {"question": "who", "image": "1.jpg", "answer": "he"}]`)
 	train, test := cfg, cfg
-	train.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TrainFiles: []string{"asked.json"}}
-	test.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, TestFiles: []string{"asked.json"}}
+	train.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, SplitFiles: source.SplitFiles{TrainFiles: []string{"asked.json"}}}
+	test.Data.Examples = source.Examples{Source: source.ExamplesOfFiles, SplitFiles: source.SplitFiles{TestFiles: []string{"asked.json"}}}
 	if x, err := source.OpenExamples(t.Context(), train.Source(), "train", source.Options{}); err != nil || x.Len() != 1 {
 		t.Errorf("train: %v, want 1 question", err)
 	}

@@ -10,12 +10,7 @@ import (
 // WebDataset names the shards of data.kind = "webdataset": tar files in which the members of a pair follow each other
 // and share the name up to the first dot, such as 000017.jpg and 000017.txt.
 type WebDataset struct {
-	// training shards: file names, ranges such as train-{000..099}.tar or patterns such as train-*.tar
-	TrainFiles []string `toml:"train_files"`
-	// validation shards
-	ValFiles []string `toml:"val_files"`
-	// test shards
-	TestFiles []string `toml:"test_files"`
+	SplitFiles
 	// key of the .json member that holds the caption, a text or a list of texts; empty: the caption is the .txt member
 	JSONKey string `toml:"json_key"`
 	// samples that are mixed with each other: an epoch visits the shards in random order, and draws the order within
@@ -30,11 +25,6 @@ func (f *WebDataset) Defaults() { *f = WebDataset{Shuffle: 5000} }
 func (f *WebDataset) Check(k *section.Checker) {
 	splitFiles(k, "webdataset", f.Split)
 	k.Positive("data.webdataset.shuffle")
-}
-
-// Split returns the shards of a split: train, val or test.
-func (f WebDataset) Split(name string) []string {
-	return filesOf(name, f.TrainFiles, f.ValFiles, f.TestFiles)
 }
 
 // kind is data.kind = "webdataset".

@@ -36,7 +36,7 @@ typedef std::vector<std::string> Words;
 const Words fixed_options = {
     "-x", "c++", "-O1", "-g1", "-w", "-std=c++17", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off",
     "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv", "-fno-exceptions", "-fno-rtti", "-fno-stack-protector",
-    "-fno-asynchronous-unwind-tables", "-fno-gnu-unique", "-Wl,-Bsymbolic", "-fsanitize=alignment,bounds",
+    "-fno-asynchronous-unwind-tables", "-fno-gnu-unique", "-nostdlib", "-Wl,-Bsymbolic", "-fsanitize=alignment,bounds",
     "-fsanitize-undefined-trap-on-error",
 #if __GNUC__ >= 12 && !defined(__clang__)
     "-ftrivial-auto-var-init=pattern", // a variable that is not set has a value that shows
@@ -247,7 +247,7 @@ Result compile(Program &p, const Words &defines, const std::string &folder, std:
     if (!read_file(folder + "/.ii", text) || !write_file(folder + "/.all.ii", text + launchers(text))) return INTERNAL;
     words = {compiler()};
     words.insert(words.end(), compile_options.begin(), compile_options.end());
-    words.insert(words.end(), {names, "-fpreprocessed", folder + "/.all.ii", "-o", folder + "/.so", "-lm"});
+    words.insert(words.end(), {names, "-fpreprocessed", folder + "/.all.ii", "-o", folder + "/.so", "-lm", "-lc", "-lgcc"});
     status = run(words, "/dev/null", log);
   }
   read_file(log, p.log);

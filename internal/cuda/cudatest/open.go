@@ -90,8 +90,7 @@ func Emulated(d *cuda.Device) bool { return strings.HasPrefix(d.Info().Name, "Em
 // emulator builds the emulator, unless a build of the same sources is there, and returns its file; empty: there is no
 // compiler for it.
 func emulator() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	sources, _ := filepath.Glob(filepath.Join(filepath.Dir(here), "../../../tools/cudaemu/*"))
+	sources := sources()
 	compiler, err := exec.LookPath("g++")
 	if len(sources) == 0 || runtime.GOARCH != "amd64" || runtime.GOOS != "linux" || err != nil {
 		return "", nil
@@ -114,4 +113,21 @@ func emulator() (string, error) {
 		return "", fmt.Errorf("%w: %v\n%s", errBroken, err, text)
 	}
 	return file, os.Rename(file+".tmp"+pid(), file)
+}
+
+// sources lists the files of the emulator. A test runs in the folder of its package, which a build with -trimpath does
+// not know.
+func sources() []string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if found, _ := filepath.Glob(filepath.Join(dir, "tools/cudaemu/*")); len(found) > 0 {
+			return found
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return nil
 }
