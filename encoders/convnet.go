@@ -25,7 +25,7 @@ type ConvNet struct {
 	// (layer norm and convolution of 2 x 2). k is the kernel, s the stride, se the channels of squeeze and excitation; an
 	// activation behind them is that of the layer alone
 	Blocks []string `toml:"blocks" fixed:"model"`
-	// relu | relu6 | silu | hardswish | gelu
+	// relu | relu6 | silu | hardswish | gelu | gelu_tanh
 	Activation string `toml:"activation" fixed:"meaning"`
 	// of squeeze and excitation: sigmoid | hardsigmoid, with which relu stands before it in the place of activation
 	Gate string `toml:"gate" fixed:"meaning"`
@@ -66,7 +66,7 @@ func (n *ConvNet) Check(k *section.Checker) {
 	}
 }
 
-var convActivations = []string{"relu", "relu6", "silu", "hardswish", "gelu"}
+var convActivations = []string{"relu", "relu6", "silu", "hardswish", "gelu", "gelu_tanh"}
 
 // convLayer is a layer of Blocks.
 type convLayer struct {
