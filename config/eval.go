@@ -51,7 +51,7 @@ type Eval struct {
 	Sentences sentences.Eval  `toml:"sentences" when:"words"`
 	Sentiment sentiment.Eval  `toml:"sentiment" when:"words"`
 
-	Grounding  grounding.Eval  `toml:"grounding" when:"captions and images and model.interaction.kind= and model.image.style!=regions|resnet"`
+	Grounding  grounding.Eval  `toml:"grounding" when:"captions and images and model.interaction.kind= and model.image.style!=regions|resnet|convnet"`
 	VQA        vqa.Eval        `toml:"vqa" when:"data.kind=vqa"`
 	Captioning captioning.Eval `toml:"captioning" when:"objective.captioning.weight>0 and objective.captioning.decoder=transformer"`
 }

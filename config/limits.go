@@ -71,7 +71,7 @@ var products = []product{
 			width := c.Model.Image.Width
 			switch {
 			case c.Has(section.Convolutions):
-				return float64(c.RankRows()) * c.Model.Image.Network().Widest()
+				return float64(c.RankRows()) * c.Model.Image.Widest()
 			case c.Has(section.Regions):
 				width = max(width, c.Model.Image.Regions.In)
 			}

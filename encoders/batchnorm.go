@@ -1,6 +1,8 @@
 package encoders
 
 import (
+	"cmp"
+
 	"github.com/geoalign/geoalign/ops/conv"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
@@ -20,6 +22,7 @@ type BatchNorm struct {
 	Weight  Init           // nil: 1
 	Add     *gorgonia.Node // (R, D), added to the result; nil: nothing
 	ReLU    bool           // follows
+	Eps     float32        // 0: BatchNormEps
 }
 
 // BatchNormEps is what batch norms add to a variance, PyTorch's default.
@@ -54,7 +57,7 @@ func (b BatchNorm) args(s Scope, x *gorgonia.Node, d int) nn.BatchNormArgs {
 		weight = Const(1)
 	}
 	a := nn.BatchNormArgs{X: x, Gamma: s.Param("weight", weight, d), Beta: s.bias(Zeros, d), Lengths: b.Lengths,
-		Len: b.Len, Eps: BatchNormEps, Add: b.Add, ReLU: b.ReLU}
+		Len: b.Len, Eps: cmp.Or(b.Eps, BatchNormEps), Add: b.Add, ReLU: b.ReLU}
 	statistics := s.As(Traits{Frozen: true})
 	a.Mean, a.Variance = statistics.Param("running_mean", Zeros, d), statistics.Param("running_var", Const(1), d)
 	return a

@@ -110,7 +110,8 @@ func (b *Block) Defaults() {
 // Check implements section.Checked.
 func (b *Block) Check(k *section.Checker) {
 	t := section.Of[TextOptions](k)
-	k.NotNegative("head_width", "key_heads", "scale", "window", "global_every", "global_at", "local_theta", "turned",
+	k.NotNegative("head_width", "key_heads", "scale", "window", "global_every", "global_at", "theta", "local_theta",
+		"turned", "stretch", "buckets", "farthest",
 		"shared", "embed_width", "embed_scale", "types")
 	if t.Style != StyleBlock {
 		return

@@ -15,34 +15,35 @@ type ImageOptions struct {
 	// structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12:
 	// Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches
 	// without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention
-	// pooling, eps 1e-6, gelu_tanh) | resnet (a residual network of convolutions, of model.image.resnet) | regions
+	// pooling, eps 1e-6, gelu_tanh) | resnet (a residual network of convolutions, of model.image.resnet) | convnet
+	// (another network of convolutions, of model.image.convnet) | regions
 	// (features of regions in the place of pixels, of model.image.regions)
 	Style string `toml:"style" fixed:"meaning"`
 	// side of the square input image in pixels, of a vision transformer a multiple of patch
 	Size int `toml:"size" when:"style!=regions" fixed:"model" max:"8192"`
 	// side of a square patch in pixels
-	Patch int `toml:"patch" when:"style!=regions|resnet" fixed:"model" max:"8192"`
+	Patch int `toml:"patch" when:"style!=regions|resnet|convnet" fixed:"model" max:"8192"`
 	// transformer blocks
-	Depth int `toml:"depth" when:"style!=regions|resnet" fixed:"model" max:"128"`
+	Depth int `toml:"depth" when:"style!=regions|resnet|convnet" fixed:"model" max:"128"`
 	// width of a token, a multiple of heads; that of a residual network follows from model.image.resnet
-	Width int `toml:"width" when:"style!=resnet" fixed:"model" max:"65536"`
+	Width int `toml:"width" when:"style!=resnet|convnet" fixed:"model" max:"65536"`
 	// attention heads
-	Heads int `toml:"heads" when:"style!=regions|resnet" fixed:"meaning" max:"1024"`
+	Heads int `toml:"heads" when:"style!=regions|resnet|convnet" fixed:"meaning" max:"1024"`
 	// hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
-	MLP int `toml:"mlp" when:"style!=regions|resnet" fixed:"model" max:"262144"`
+	MLP int `toml:"mlp" when:"style!=regions|resnet|convnet" fixed:"model" max:"262144"`
 	// of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
-	Activation string `toml:"activation" when:"style!=regions|resnet" fixed:"meaning"`
+	Activation string `toml:"activation" when:"style!=regions|resnet|convnet" fixed:"meaning"`
 	// added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
-	Eps float64 `toml:"eps" when:"style!=regions|resnet" fixed:"meaning" max:"0.1"`
+	Eps float64 `toml:"eps" when:"style!=regions|resnet|convnet" fixed:"meaning" max:"0.1"`
 	// what stands for an image: empty (that of style) | class (the class token) | mean (of the patches; of vit and
 	// deit the final norm comes after it, as in timm, of others before) | attention (SigLIP's head: a learned probe
 	// attends to the patches); of resnet always the mean of the places of the last layer; of regions mean (empty too)
 	// | max (the largest value of each channel) | gpo (the generalised pooling operator of VSE-infinity: learned
 	// weights for the sorted values) | esa (external space attention: a mean of each channel under weights of that
 	// channel) | gru (the last state of recurrent units over the regions, as in VSRN)
-	Pool string `toml:"pool" when:"style!=resnet" fixed:"meaning"`
+	Pool string `toml:"pool" when:"style!=resnet|convnet" fixed:"meaning"`
 	// learned tokens beside the patches that nobody reads (Darcet et al. 2024)
-	Registers int `toml:"registers" when:"style!=regions|resnet" fixed:"model" max:"1024"`
+	Registers int `toml:"registers" when:"style!=regions|resnet|convnet" fixed:"model" max:"1024"`
 	// of the channels R, G, B in [0, 1], by which images are normalised; empty: CLIP's
 	Mean []float64 `toml:"mean" when:"style!=regions" fixed:"meaning"`
 	// standard deviation of the channels; empty: CLIP's
@@ -57,11 +58,12 @@ type ImageOptions struct {
 	Freeze bool `toml:"freeze" when:"steps" fixed:"run"`
 	// share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1:
 	// all; the teacher and evaluation see all
-	KeepPatches float64 `toml:"keep_patches" when:"style!=regions|resnet" max:"1"`
+	KeepPatches float64 `toml:"keep_patches" when:"style!=regions|resnet|convnet" max:"1"`
 	// filter of resizing: empty or bicubic | bilinear
 	Interpolation string `toml:"interpolation" when:"style!=regions" fixed:"model"`
 
 	ResNet  ResNet      `toml:"resnet" when:"style=resnet"`
+	ConvNet ConvNet     `toml:"convnet" when:"style=convnet"`
 	Regions RegionTower `toml:"regions" when:"style=regions"`
 }
 
@@ -78,6 +80,7 @@ const (
 	StyleGRU     = "gru"
 	StyleBlock   = "block"
 	StyleResNet  = "resnet"
+	StyleConvNet = "convnet"
 	StyleRegions = "regions"
 )
 
@@ -95,7 +98,9 @@ func (i *ImageOptions) Gives() []section.Fact {
 		return []section.Fact{section.Regions}
 	case i.Style == StyleResNet && !i.Freeze && !r.FrozenNorm && r.FrozenStages < 5:
 		return []section.Fact{section.Pixels, section.Convolutions, section.BatchNorms}
-	case i.Style == StyleResNet:
+	case i.Style == StyleConvNet && !i.Freeze && i.ConvNet.batchNorms():
+		return []section.Fact{section.Pixels, section.Convolutions, section.BatchNorms}
+	case i.Style == StyleResNet || i.Style == StyleConvNet:
 		return []section.Fact{section.Pixels, section.Convolutions}
 	}
 	return []section.Fact{section.Pixels, section.Patches}
@@ -103,7 +108,8 @@ func (i *ImageOptions) Gives() []section.Fact {
 
 // Check implements section.Checked.
 func (i *ImageOptions) Check(k *section.Checker) {
-	k.OneOfOrEmpty("style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleRegions)
+	k.OneOfOrEmpty("style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleConvNet,
+		StyleRegions)
 	k.Positive("size", "width")
 	space, err := section.Of[HeadOptions](k).Space()
 	several := err == nil && space.Tokens
@@ -114,9 +120,9 @@ func (i *ImageOptions) Check(k *section.Checker) {
 		return
 	}
 	i.checkPixels(k)
-	if i.Style == StyleResNet {
+	if i.Style == StyleResNet || i.Style == StyleConvNet {
 		k.Require("model.head.topology", !several, "must be sphere, Ob(n,m) or euclid",
-			"a residual network has one class token, and Multi(n,m) reads m")
+			"a network of convolutions has one class token, and Multi(n,m) reads m")
 		return
 	}
 	k.Positive("patch", "depth", "heads")
@@ -187,6 +193,8 @@ func (i ImageOptions) Tower(a TowerArgs) Tower {
 		return t
 	case StyleResNet:
 		return ResNetTower{i.Network()}
+	case StyleConvNet:
+		return ConvNetTower{i.convNet()}
 	}
 	v := ViT{ImageOptions: i, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks, TorchStart: a.System == "clip",
 		Metric: a.Metric.at(AttendImage)}
@@ -218,10 +226,36 @@ func (i ImageOptions) Network() ResNet {
 	return r
 }
 
+// convNet returns the network of convolutions of the style.
+func (i ImageOptions) convNet() ConvNet {
+	n := i.ConvNet
+	n.Size = i.Size
+	return n
+}
+
+// Widest returns the values of an image in the largest layer of a network of convolutions.
+func (i ImageOptions) Widest() float64 {
+	if i.Style == StyleConvNet {
+		_, _, widest := i.convNet().Sizes()
+		return widest
+	}
+	return i.Network().Widest()
+}
+
+// KeptValues counts the values of an image that the backward pass of a network of convolutions reads.
+func (i ImageOptions) KeptValues() (kept int64) {
+	if i.Style == StyleConvNet {
+		_, kept, _ = i.convNet().Sizes()
+		return kept
+	}
+	_, _, kept = i.Network().Sizes()
+	return kept
+}
+
 // Pooling returns what stands for an image: class, mean or attention, of regions mean, max, gpo, esa or gru.
 func (i ImageOptions) Pooling() string {
 	switch {
-	case i.Style == StyleResNet:
+	case i.Style == StyleResNet || i.Style == StyleConvNet:
 		return "mean"
 	case i.Pool != "":
 		return i.Pool
@@ -268,6 +302,9 @@ func (i ImageOptions) Weights() int64 {
 	case StyleResNet:
 		n, _, _ := i.Network().Sizes()
 		return n
+	case StyleConvNet:
+		n, _, _ := i.convNet().Sizes()
+		return n
 	}
 	first := i.Hidden()
 	if i.Activation == SwiGLU {
@@ -287,12 +324,17 @@ func (i ImageOptions) Resized() int {
 }
 
 // Transforms says whether the tower is a vision transformer.
-func (i ImageOptions) Transforms() bool { return i.Style != StyleRegions && i.Style != StyleResNet }
+func (i ImageOptions) Transforms() bool {
+	return i.Style != StyleRegions && i.Style != StyleResNet && i.Style != StyleConvNet
+}
 
 // TokenWidth returns the channels of a token.
 func (i ImageOptions) TokenWidth() int {
 	if i.Style == StyleResNet {
 		return i.ResNet.Channels()
+	}
+	if i.Style == StyleConvNet {
+		return i.ConvNet.Channels()
 	}
 	return i.Width
 }
@@ -303,6 +345,9 @@ func (i ImageOptions) Grid() int {
 	if i.Style == StyleResNet {
 		r := i.Network()
 		return r.side(r.stemHalvings() + 3)
+	}
+	if i.Style == StyleConvNet {
+		return i.convNet().side()
 	}
 	if i.Patch < 1 {
 		return 0

@@ -148,7 +148,7 @@ func thaw(k *section.Checker) string {
 		frozen = append(frozen, "set model.text.freeze = false")
 	}
 	if frozen == nil {
-		return `model.image.style "regions" and "resnet" and model.text.style "gru" are trained as they are`
+		return `model.image.style "regions", "resnet" and "convnet" and model.text.style "gru" are trained as they are`
 	}
 	return strings.Join(frozen, " or ")
 }

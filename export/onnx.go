@@ -104,7 +104,7 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 		classes = g.Image(s.Name, t.ViT)
 	case encoders.ResNetTower:
 		classes = g.ResNet(s.Name, t.ResNet)
-	case encoders.RegionTower:
+	case encoders.RegionTower, encoders.ConvNetTower:
 		return "", x.noRegions()
 	case encoders.TextTower:
 		if _, ok := t.Encoder.(encoders.GRU); ok {

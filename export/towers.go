@@ -27,8 +27,11 @@ func (x *job) vit() (encoders.ViT, error) {
 	return v, nil
 }
 
-// noRegions refuses an image tower over features of regions.
+// noRegions refuses an image tower over features of regions, or of layers that no other form has.
 func (x *job) noRegions() error {
+	if _, ok := x.sides.Image.Tower.(encoders.ConvNetTower); ok {
+		return x.refuse("model.image.style", x.Config.Model.Image.Style, "it has no such network of convolutions")
+	}
 	return x.refuse("model.image.style", x.Config.Model.Image.Style, "it has no tower over features of regions")
 }
 

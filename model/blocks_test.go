@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/kernel"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
@@ -73,6 +74,41 @@ func TestBlockGradients(t *testing.T) {
 			if !sameBits(whole, again.params.Grads()) {
 				t.Error("gradients differ where blocks are computed again")
 			}
+		})
+	}
+}
+
+// convNets are networks of convolutions that together have every kind of layer.
+var convNets = map[string]encoders.ConvNet{
+	"efficientnet": {Blocks: []string{"conv k3 s2 c6", "ds k3 s1 c6", "ir k5 s2 e12 c8 se3", "ir k3 s1 e10 c8", "conv k1 s1 c16"}, Activation: "silu",
+		Gate: "sigmoid", Padding: "same", Eps: 1e-3},
+	"convnext": {Blocks: []string{"patch k2 c6", "cx k3 e12 c6", "down c16", "cx k7 e20 c16"}, Activation: "gelu", Gate: "sigmoid", Eps: 1e-6,
+		FinalNorm: true, LayerScale: true},
+}
+
+// TestConvNetGradients: those of every parameter of an image tower of convolutions are those of finite differences.
+func TestConvNetGradients(t *testing.T) {
+	for name, net := range convNets {
+		t.Run(name, func(t *testing.T) {
+			cfg := tinyCLIP("sphere")
+			cfg.Model.Image = encoders.ImageOptions{Style: encoders.StyleConvNet, Size: 16, ConvNet: net}
+			cfg.Train.BatchSize = 3
+			m := buildCLIP(t, cfg)
+			b := randomPairs(m, 3)
+			var names []string
+			for _, q := range m.params.List() {
+				if !strings.HasPrefix(q.Name, "image/") || strings.Contains(q.Name, "running_") {
+					continue
+				}
+				names = append(names, q.Name)
+				for i, x := 0, m.params.Value(q); i < len(x); i++ {
+					x[i] += float32(0.15 * math.Sin(float64(3*i+len(names))))
+				}
+			}
+			if len(names) < 20 {
+				t.Errorf("parameters %v", names)
+			}
+			checkDifferences(t, m, func(float64) float64 { return forward(t, m, b, Control{}).Loss }, names)
 		})
 	}
 }

@@ -153,8 +153,8 @@ func (p estimate) sizes() (weights, kept int64) {
 	some := p.cfg.Has(section.Tuned) && (!p.cfg.Has(section.Adapters) || len(m.LoRA.Layers) > 0)
 	switch {
 	case x.Freeze:
-	case x.Style == encoders.StyleResNet:
-		_, _, kept = x.Network().Sizes()
+	case x.Style == encoders.StyleResNet || x.Style == encoders.StyleConvNet:
+		kept = x.KeptValues()
 	case some:
 	case x.Style == encoders.StyleRegions:
 		kept = int64(p.cfg.Data.Regions.Most) * int64(x.Width)

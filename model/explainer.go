@@ -66,7 +66,7 @@ func (e *Explainer) places(s *side) int {
 	case encoders.TextTower:
 		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO ||
 			t.Pool == encoders.PoolESA
-	case encoders.RegionTower, encoders.ResNetTower:
+	case encoders.RegionTower, encoders.ResNetTower, encoders.ConvNetTower:
 		pooled = true
 	}
 	if pooled {
@@ -95,7 +95,7 @@ func (e *Explainer) layers(s *side) int {
 		return e.m.cfg.Model.Text.Layers
 	case encoders.RegionTower:
 		return t.Reasons()
-	case encoders.ResNetTower:
+	case encoders.ResNetTower, encoders.ConvNetTower:
 		return 0 // the places of the last layer alone
 	}
 	return e.m.cfg.Model.Image.Depth
@@ -217,7 +217,8 @@ func (e *Explainer) explain(ctx context.Context, b *batch.Batch, key explainKey,
 func (e *Explainer) Check() error {
 	for _, x := range []side{e.m.design.image, e.m.design.text} {
 		switch x.tower.(type) {
-		case encoders.ImageTower, encoders.ResNetTower, encoders.RegionTower, encoders.TextTower:
+		case encoders.ImageTower, encoders.ResNetTower, encoders.ConvNetTower, encoders.RegionTower,
+			encoders.TextTower:
 		default:
 			return fmt.Errorf("model: model.system %q has a tower without patches or words (%s): its scores cannot be explained by them", e.m.cfg.Model.System, x.name)
 		}
@@ -337,6 +338,8 @@ func parts(t encoders.Tower) int {
 	case encoders.ImageTower:
 		return v.Patches()
 	case encoders.ResNetTower:
+		return v.Places()
+	case encoders.ConvNetTower:
 		return v.Places()
 	}
 	n, _ := t.Shape()

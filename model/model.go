@@ -193,7 +193,7 @@ func (m *Model) Temperature() float64 { return temperature(m.params) }
 // hasPatches says whether images are patches, or places of a residual network, in a square.
 func (m *Model) hasPatches() bool {
 	switch m.design.image.tower.(type) {
-	case encoders.ImageTower, encoders.ResNetTower:
+	case encoders.ImageTower, encoders.ResNetTower, encoders.ConvNetTower:
 		return true
 	}
 	return false

@@ -1,12 +1,14 @@
 package weights
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 
 	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/strictjson"
@@ -247,9 +249,34 @@ func readJSON(path string, into any) (bool, error) {
 // parseJSON reads JSON without keys that are there twice.
 func parseJSON(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
-		return err
+		return readable(err)
 	}
 	return strictjson.Check(text)
+}
+
+// readable says which key has a value of another kind than is read.
+func readable(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	want, key := "an object", e.Field
+	switch e.Type.Kind() {
+	case reflect.Int, reflect.Float64:
+		want = "a number"
+	case reflect.String:
+		want = "a text"
+	case reflect.Bool:
+		want = "true or false"
+	case reflect.Slice:
+		want = "a list"
+	}
+	if key == "" {
+		key = "it"
+	}
+	is := map[string]string{"array": "a list", "object": "an object", "string": "a text", "number": "a number",
+		"bool": "true or false"}[e.Value]
+	return fmt.Errorf("%s is %s, and %s is read: is it a model of a family that is?", key, cmp.Or(is, e.Value), want)
 }
 
 // Tokenizer is the files of a folder that a tokenizer is made of, empty where there is none.

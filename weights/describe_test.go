@@ -83,7 +83,7 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"1_Pooling/config.json": `{"pooling_mode": "mean"}`}, `model.text.pool="mean" bert: `},
 		{"bert", map[string]string{"modules.json": modules("WordWeights", "Pooling"), "2_Pooling/config.json": `{"pooling_mode_mean_tokens": true}`}, `model.text.pool="mean"`},
 		{"bert", map[string]string{"modules.json": modules("Pooling", "Dense", "Normalize"), "1_Pooling/config.json": `{"pooling_mode_cls_token": true}`}, "modules.json has a module Dense (2_Dense), which is not read"},
-		{"bert", map[string]string{"modules.json": `{}`}, "modules.json: json: cannot unmarshal"},
+		{"bert", map[string]string{"modules.json": `{}`}, "modules.json: it is an object, and a list is read"},
 		{"bert", map[string]string{"config.json": ""}, "text tower has: 1 are assumed"},
 		{"bert", map[string]string{"config.json": `{"model_type": "bert"}`}, "12 heads do not divide the width 8 of the text tower"}, // those of BertConfig
 		{"roberta", map[string]string{"config.json": `{"model_type": "roberta", "num_attention_heads": 2}`}, "model.text.eps=1e-12"},
@@ -107,7 +107,8 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_attention_heads": 2`, `"num_attention_heads": -2`)}, "-2 heads do not divide"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "swin"`)}, `has model_type "swin", which is not read: the families`},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "vit"`)}, `has model_type "vit", and `},
-		{"bert", map[string]string{"config.json": `{"hidden_size": "8"}`}, "config.json: json: cannot unmarshal string into Go struct field hfConfig.hidden_size"},
+		{"bert", map[string]string{"config.json": `{"num_attention_heads": [3, 6, 12]}`}, "config.json: num_attention_heads is a list, and a number is read"},
+		{"bert", map[string]string{"config.json": `{"hidden_size": "8"}`}, "config.json: hidden_size is a text, and a number is read"},
 		{"bert", map[string]string{"config.json": `{"model_type": "bert", "model_type": "bert"}`}, "is there twice"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `1e-12`, `1e-5`)}, `model.text.pool="class" model.text.eps=1e-05`},
 		{"roberta", map[string]string{"config.json": config1(t, "roberta", `"pad_token_id": 1`, `"pad_token_id": 0`)}, "model.text.positions=7 "},

@@ -14,6 +14,11 @@ type family struct {
 	below    string   // every file of the family has tensors whose names begin so; empty: nothing is asked for
 	parts    []part   // of which a file has one with layers at least
 	unneeded []string // patterns of tensors beside the parts that no parameter is made of, as path.Match reads them
+	// find or findFor say the parts of a file where no table does, none where it is not of the family; within is what
+	// the names of the tensors of their layers begin with.
+	find    func(f *File) []part
+	findFor func(f *File, x *facts) []part
+	within  []string
 	// describe says which settings of this module the model has.
 	describe func(d *description) error
 }
@@ -31,7 +36,8 @@ type part struct {
 // families are all of them. Where several fit a file as well, the first is taken.
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
 	&openCLIPTimm, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
-	&electra, &ernie, &albert, &xlmRobertaXL, &t5}
+	&electra, &ernie, &albert, &xlmRobertaXL, &t5,
+	&efficientNet, &timmMobile, &convNeXt}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {
@@ -71,14 +77,24 @@ func (r *fit) odd() (names []string) {
 }
 
 // fits tries a family on a file; nil where the file has none of its parts.
-func (fam *family) fits(f *File) (*fit, error) {
+func (fam *family) fits(f *File, x *facts) (*fit, error) {
 	r := &fit{family: fam, values: map[string]value{}}
 	used := map[string]bool{}
 	patterns := fam.unneeded
 	if !slices.ContainsFunc(f.Names(), func(name string) bool { return strings.HasPrefix(name, fam.below) }) {
 		return nil, nil
 	}
-	for _, p := range fam.parts {
+	parts := fam.parts
+	switch {
+	case fam.find != nil:
+		parts = fam.find(f)
+	case fam.findFor != nil:
+		parts = fam.findFor(f, x)
+	}
+	if fam.parts == nil {
+		r.layers, r.stems = len(parts), fam.within
+	}
+	for _, p := range parts {
 		prefix, ok := p.prefix(f)
 		if !ok {
 			continue
@@ -95,7 +111,7 @@ func (fam *family) fits(f *File) (*fit, error) {
 		for _, pattern := range p.unneeded {
 			patterns = append(slices.Clip(patterns), prefix+pattern)
 		}
-		r.stems = append(r.stems, p.stems(prefix)...)
+		r.stems = append(slices.Clip(r.stems), p.stems(prefix)...)
 	}
 	if r.layers == 0 {
 		return nil, nil
@@ -200,7 +216,7 @@ func recognise(f *File, facts *facts, name string) (*fit, error) {
 			continue
 		}
 		tried++
-		r, err := fam.fits(f)
+		r, err := fam.fits(f, facts)
 		if err != nil {
 			failed = fmt.Errorf("as %s: %w", fam.name, err)
 		}

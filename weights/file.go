@@ -133,6 +133,8 @@ func (s *shard) tensors(size int64) (list []*Tensor, err error) {
 	case head[8] == '{':
 	case head[0] == 0x80 || strings.HasPrefix(first, "PK"):
 		return s.torch(size)
+	case strings.HasPrefix(first, "GGUF"):
+		return nil, errors.New("it is a GGUF file of llama.cpp, which is not read: take the safetensors of the same model")
 	case first == "version h":
 		return nil, errors.New("it is a pointer of Git LFS, not the file itself: git lfs pull fetches it")
 	}

@@ -160,6 +160,7 @@ func TestRefusesFiles(t *testing.T) {
 	for want, b := range map[string][]byte{
 		"it has 3 bytes and no tensors":                raw("", 0)[:3],
 		"it is a pointer of Git LFS":                   []byte("version https://git-lfs.github.com/spec/v1\n"),
+		"it is a GGUF file of llama.cpp":               []byte("GGUF\x03\x00\x00\x00\x00\x00\x00\x00"),
 		"header of 1099511627776 bytes is larger":      append(binary.LittleEndian.AppendUint64(nil, 1<<40), one...),
 		"header of 4096 bytes in a file of":            append(binary.LittleEndian.AppendUint64(nil, 4096), one...),
 		"need 8 bytes of data, the file has 4":         raw(one, 4),

@@ -236,6 +236,14 @@ var (
 	withFirst = &shaping{joinWithFirst, func(p Param, names []string, o Naming) []Param {
 		return p.as(names[len(names)-1], p.Shape...)
 	}}
+	// pointwise is a matrix that may be stored as a convolution of one place.
+	pointwise = &shaping{func(in []*Tensor) (value, error) {
+		t := in[0]
+		if n := len(t.Shape); n != 2 && (n != 4 || t.Shape[2] != 1 || t.Shape[3] != 1) {
+			return value{}, odd(t, "a matrix, or a convolution of one place")
+		}
+		return reshaped(t, t.Shape[0], t.Shape[1]), nil
+	}, same}
 	transposed = &shaping{joinTransposed, splitTransposed}
 	// projection is a matrix that is stored as a linear layer, or transposed under a name of its own.
 	projection = &shaping{func(in []*Tensor) (value, error) {

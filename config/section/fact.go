@@ -140,9 +140,9 @@ var facts = map[Fact]about{
 	Queued:        {"a model.system with a queue", "compares a batch with itself"},
 	TowerAsSpace:  {`model.system = "matching"`, "projects every tower"},
 
-	Patches:        {`a model.image.style other than "regions" and "resnet"`, "this run reads no patches"},
+	Patches:        {`a model.image.style other than "regions", "resnet" and "convnet"`, "this run reads no patches"},
 	Regions:        {`model.image.style = "regions"`, "this run reads no regions"},
-	Convolutions:   {`model.image.style = "resnet"`, "this run has no residual network"},
+	Convolutions:   {`model.image.style = "resnet" or "convnet"`, "this run has no network of convolutions"},
 	BatchNorms:     {`model.image.style = "resnet" with batch norms that are not frozen`, "this run trains no batch norms"},
 	RegionNorms:    {"model.image.regions.batch_norm = true", "this run trains no batch norms of regions"},
 	WordAttention:  {`a model.text.style other than "gru"`, "this run has no transformer of texts"},

@@ -22,13 +22,15 @@ func blockCases() []optest.Case {
 			return GroupNorm(GroupNormArgs{X: ns[0], Gamma: ns[1], Eps: 1e-5, Root: true})
 		}},
 		{Name: "gated", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Gated(ns[0], "gelu") }},
+		{Name: "bounded", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Bounded(ns[0], "hardswish") }},
+		{Name: "scale sequences", Inputs: []optest.Input{x, optest.F32s(r, "scale", 30, 84)}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleSequences(ns[0], ns[1], 10) }},
 	}
 }
 
 func TestBlockCases(t *testing.T) { optest.CheckCases(t, blockCases()) }
 
 func TestBlocksCUDA(t *testing.T) {
-	optest.CheckCUDA(t, blockCases(), "group norm", "group norm dx", "gated", "gated dx")
+	optest.CheckCUDA(t, blockCases(), "group norm", "group norm dx", "gated", "gated dx", "bounded", "bounded dx", "scale sequences", "scale sequences dx", "scale sequences dscale")
 }
 
 func TestGroupNorm(t *testing.T) {

@@ -1,0 +1,382 @@
+package weights
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// convPlan is a network of convolutions as it is found in a file: the layers of model.image.convnet, and the rules of
+// their parameters.
+type convPlan struct {
+	file   *File
+	blocks []string
+	rules  []rule
+	err    error
+}
+
+// shape is that of a tensor, nil where it is not there.
+func (p *convPlan) shape(name string) []int {
+	t, ok := p.file.tensors[name]
+	if !ok {
+		return nil
+	}
+	if len(t.Shape) == 0 {
+		return []int{0, 0, 0, 0}
+	}
+	return t.Shape
+}
+
+// at is an axis of a convolution's weight.
+func (p *convPlan) at(name string, axis int) int {
+	s := p.shape(name)
+	if len(s) != 4 {
+		if p.err == nil {
+			p.err = fmt.Errorf("%s has shape %v, want that of a convolution", name, s)
+		}
+		return 1
+	}
+	return s[axis]
+}
+
+// is adds a rule for a parameter of the layer that is added next.
+func (p *convPlan) is(ours, theirs string, make *shaping) {
+	p.rules = append(p.rules, rule{fmt.Sprintf("image/layers/%02d/%s", len(p.blocks), ours), theirs, make})
+}
+
+// normed are the rules of a convolution with a batch norm.
+func (p *convPlan) normed(ours, conv, norm string) {
+	p.is(ours+"/weight", conv+".weight", nil)
+	for _, name := range []string{"weight", "bias", "running_mean", "running_var"} {
+		p.is(ours+"_norm/"+name, norm+"."+name, nil)
+	}
+}
+
+// whole adds a convolution with a batch norm and an activation.
+func (p *convPlan) whole(conv, norm string, stride int) {
+	p.normed("conv", conv, norm)
+	p.add("conv k%d s%d c%d", p.at(conv+".weight", 2), stride, p.at(conv+".weight", 0))
+}
+
+func (p *convPlan) add(format string, args ...any) {
+	p.blocks = append(p.blocks, fmt.Sprintf(format, args...))
+}
+
+// mobileNames are the names of the parts of an inverted residual, or of a depthwise separable convolution, which has no
+// expansion.
+type mobileNames struct{ expand, expandNorm, dw, dwNorm, reduce, excite, project, projectNorm string }
+
+// mobile adds such a layer.
+func (p *convPlan) mobile(n mobileNames, stride int, activation string) {
+	kind, size := "ds", ""
+	if p.shape(n.expand+".weight") != nil {
+		kind, size = "ir", fmt.Sprintf(" e%d", p.at(n.expand+".weight", 0))
+		p.normed("expand", n.expand, n.expandNorm)
+	}
+	p.normed("dw", n.dw, n.dwNorm)
+	p.normed("project", n.project, n.projectNorm)
+	end := ""
+	if p.shape(n.reduce+".weight") != nil {
+		end = fmt.Sprintf(" se%d", p.at(n.reduce+".weight", 0))
+		p.is("se/reduce/weight", n.reduce+".weight", pointwise)
+		p.is("se/reduce/bias", n.reduce+".bias", nil)
+		p.is("se/expand/weight", n.excite+".weight", pointwise)
+		p.is("se/expand/bias", n.excite+".bias", nil)
+	}
+	if activation != "" {
+		end += " " + activation
+	}
+	p.add("%s k%d s%d%s c%d%s", kind, p.at(n.dw+".weight", 2), stride, size, p.at(n.project+".weight", 0), end)
+}
+
+// efficientStrides are those of the stages of EfficientNet, of their first blocks.
+var efficientStrides = []int{1, 2, 2, 2, 1, 2, 1}
+
+// planEfficient reads EfficientNet as the packages efficientnet_pytorch and efficientnet_lite_pytorch name it. A stage
+// begins where the number of channels changes.
+func planEfficient(f *File) *convPlan {
+	p := &convPlan{file: f}
+	p.whole("_conv_stem", "_bn0", 2)
+	stage, last := -1, 0
+	for i := 0; p.shape(fmt.Sprintf("_blocks.%d._depthwise_conv.weight", i)) != nil; i++ {
+		b := fmt.Sprintf("_blocks.%d.", i)
+		stride := 1
+		if out := p.at(b+"_project_conv.weight", 0); out != last {
+			if stage, last = stage+1, out; stage >= len(efficientStrides) {
+				p.err = fmt.Errorf("it has more than %d stages", len(efficientStrides))
+				return p
+			}
+			stride = efficientStrides[stage]
+		}
+		p.mobile(mobileNames{b + "_expand_conv", b + "_bn0", b + "_depthwise_conv", b + "_bn1", b + "_se_reduce",
+			b + "_se_expand", b + "_project_conv", b + "_bn2"}, stride, "")
+	}
+	p.whole("_conv_head", "_bn1", 1)
+	return p
+}
+
+// planTimmMobile reads networks of timm's efficientnet.py and mobilenetv3.py, with the strides of their stages.
+// relus is how many of the first stages have ReLU.
+func planTimmMobile(f *File, strides []int, relus int, head bool) *convPlan {
+	p := &convPlan{file: f}
+	p.whole("conv_stem", "bn1", 2)
+	for stage := range strides {
+		for i := 0; ; i++ {
+			b, stride, act := fmt.Sprintf("blocks.%d.%d.", stage, i), 1, ""
+			if i == 0 {
+				stride = strides[stage]
+			}
+			if stage < relus {
+				act = "relu"
+			}
+			switch {
+			case p.shape(b+"conv.weight") != nil:
+				p.whole(b+"conv", b+"bn1", stride)
+				continue
+			case p.shape(b+"conv_pwl.weight") != nil:
+				p.mobile(mobileNames{b + "conv_pw", b + "bn1", b + "conv_dw", b + "bn2", b + "se.conv_reduce",
+					b + "se.conv_expand", b + "conv_pwl", b + "bn3"}, stride, act)
+				continue
+			case p.shape(b+"conv_dw.weight") != nil:
+				p.mobile(mobileNames{"", "", b + "conv_dw", b + "bn1", b + "se.conv_reduce", b + "se.conv_expand",
+					b + "conv_pw", b + "bn2"}, stride, act)
+				continue
+			}
+			break
+		}
+	}
+	if head {
+		p.whole("conv_head", "bn2", 1)
+	}
+	return p
+}
+
+// nextNames are the names of ConvNeXt, with # for a stage and % for a block.
+type nextNames struct{ stem, stemNorm, downNorm, down, block, dw, norm, fc1, fc2, scale, last string }
+
+var (
+	nextHF = nextNames{"embeddings.patch_embeddings", "embeddings.layernorm", "encoder.stages.#.downsampling_layer.0",
+		"encoder.stages.#.downsampling_layer.1", "encoder.stages.#.layers.%.", "dwconv", "layernorm", "pwconv1", "pwconv2",
+		"layer_scale_parameter", "layernorm"}
+	nextTimm = nextNames{"stem.0", "stem.1", "stages.#.downsample.0", "stages.#.downsample.1", "stages.#.blocks.%.",
+		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "head.norm | norm_pre"}
+)
+
+// planNext reads ConvNeXt below a prefix.
+func planNext(f *File, n nextNames, prefix string) *convPlan {
+	p := &convPlan{file: f}
+	pair := func(ours, theirs string, make *shaping) {
+		p.is(ours+"/weight", prefix+theirs+".weight", make)
+		p.is(ours+"/bias", prefix+theirs+".bias", nil)
+	}
+	pair("conv", n.stem, nil)
+	pair("norm", n.stemNorm, nil)
+	p.add("patch k%d c%d", p.at(prefix+n.stem+".weight", 2), p.at(prefix+n.stem+".weight", 0))
+	for stage := 0; ; stage++ {
+		at := func(name string, block int) string {
+			return strings.NewReplacer("#", strconv.Itoa(stage), "%", strconv.Itoa(block)).Replace(name)
+		}
+		if down := at(n.down, 0); p.shape(prefix+down+".weight") != nil {
+			pair("norm", at(n.downNorm, 0), nil)
+			pair("conv", down, nil)
+			p.add("down c%d", p.at(prefix+down+".weight", 0))
+		}
+		block := 0
+		for ; p.shape(prefix+at(n.block, block)+n.dw+".weight") != nil; block++ {
+			b := at(n.block, block)
+			dw, fc1 := p.at(prefix+b+n.dw+".weight", 2), p.shape(prefix+b+n.fc1+".weight")
+			if len(fc1) < 2 {
+				p.err = fmt.Errorf("%s has shape %v, want a matrix", b+n.fc1, fc1)
+				return p
+			}
+			pair("dw", b+n.dw, nil)
+			pair("norm", b+n.norm, nil)
+			pair("fc1", b+n.fc1, pointwise)
+			pair("fc2", b+n.fc2, pointwise)
+			if p.shape(prefix+b+n.scale) != nil {
+				p.is("scale", prefix+b+n.scale, nil)
+			}
+			p.add("cx k%d e%d c%d", dw, fc1[0], p.at(prefix+b+n.dw+".weight", 0))
+		}
+		if block == 0 {
+			break
+		}
+	}
+	for _, which := range []string{"weight", "bias"} {
+		names := strings.Split(n.last, " | ")
+		for i := range names {
+			names[i] = prefix + names[i] + "." + which
+		}
+		if p.file.find("", strings.Join(names, " | "), "", "") != nil {
+			p.rules = append(p.rules, rule{"image/norm/" + which, strings.Join(names, " | "), nil})
+		}
+	}
+	return p
+}
+
+// parts are those of a plan.
+func (p *convPlan) parts() []part {
+	if p.err != nil || len(p.blocks) < 3 {
+		return nil
+	}
+	return []part{{prefixes: []string{""}, needs: p.rules}}
+}
+
+// convFacts are what no tensor of a network of convolutions shows.
+type convFacts struct {
+	activation, gate, padding string
+	eps                       float64
+	size                      int
+	preprocess                preprocess
+}
+
+// convNet sets the keys of [model.image] of a plan.
+func (d *description) convNet(p *convPlan, o convFacts) error {
+	if p.err != nil {
+		return p.err
+	}
+	prepared, side, err := d.prepared(o.preprocess)
+	if err != nil {
+		return err
+	}
+	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 {
+		side = pretrained.Shape[2]
+	}
+	if side == 0 {
+		side = o.size
+		d.assume("model.image.size")
+	}
+	list := make([]string, len(p.blocks))
+	for i, b := range p.blocks {
+		list[i] = strconv.Quote(b)
+	}
+	d.set("model.image.style", "convnet")
+	d.set("model.image.size", side)
+	d.settings = append(d.settings, Setting{Key: "model.image.convnet.blocks", Value: "[" + strings.Join(list, ", ") + "]"})
+	d.set("model.image.convnet.activation", o.activation)
+	d.set("model.image.convnet.gate", o.gate)
+	d.set("model.image.convnet.padding", o.padding)
+	d.set("model.image.convnet.eps", o.eps)
+	d.set("model.image.convnet.final_norm", d.has("image/norm/weight"))
+	d.set("model.image.convnet.layer_scale", len(p.blocks) > 1 && d.has("image/layers/01/scale"))
+	d.prepareImages(prepared)
+	return nil
+}
+
+// efficientNet is EfficientNet and EfficientNet-Lite (Tan and Le 2019) of efficientnet_pytorch and its kin. Lite has no
+// squeeze and excitation, and ReLU6.
+var efficientNet = family{
+	name:     "efficientnet",
+	find:     func(f *File) []part { return planEfficient(f).parts() },
+	below:    "_conv_stem.",
+	within:   []string{"_blocks."},
+	unneeded: []string{"_fc.*", "*.num_batches_tracked"},
+	describe: func(d *description) error {
+		p := planEfficient(d.file)
+		o := convFacts{"relu6", "sigmoid", "same", 1e-3, 224, preprocess{half, half, resizeCrop, "bicubic", 0.875}}
+		if d.has("image/layers/01/se/reduce/weight") {
+			o.activation, o.preprocess.mean, o.preprocess.std = "silu", imageNetMean, imageNetStd
+		}
+		return d.convNet(p, o)
+	},
+}
+
+// timmStrides are the strides of the stages of architectures of timm, by how their names begin behind tf_.
+var timmStrides = []struct {
+	name    string
+	strides []int
+	relus   int // of so many of the first stages
+}{
+	{"mobilenetv3_large", []int{1, 2, 2, 2, 1, 2, 1}, 3}, {"mobilenetv3_small", []int{2, 2, 2, 1, 2, 1}, 2},
+	{"efficientnet_lite", efficientStrides, 0}, {"efficientnet_b", efficientStrides, 0},
+}
+
+// planTimm is the network that config.json names; nil where it names none of these.
+func (d *description) planTimm() (p *convPlan, mobile bool) {
+	return planTimmOf(d.file, d.config.Architecture)
+}
+
+func planTimmOf(f *File, architecture string) (p *convPlan, mobile bool) {
+	name := strings.TrimPrefix(architecture, "tf_")
+	for _, a := range timmStrides {
+		if architecture != "" && strings.HasPrefix(name, a.name) || architecture == "" && a.name == "efficientnet_lite" {
+			mobile = a.relus > 0
+			return planTimmMobile(f, a.strides, a.relus, !mobile), mobile
+		}
+	}
+	return nil, false
+}
+
+// timmMobile is MobileNetV3 and EfficientNet of timm.
+var timmMobile = family{
+	name:  "timm-mobile",
+	types: []string{"timm"},
+	below: "conv_stem.",
+	findFor: func(f *File, x *facts) []part {
+		if p, _ := planTimmOf(f, x.config.Architecture); p != nil {
+			return p.parts()
+		}
+		return nil
+	},
+	within:   []string{"blocks."},
+	unneeded: []string{"classifier.*", "conv_head.*", "*.num_batches_tracked", "norm_head.*"},
+	describe: func(d *description) error {
+		p, mobile := d.planTimm()
+		architecture := d.config.Architecture
+		o := convFacts{"silu", "sigmoid", "", 1e-5, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
+		if strings.HasPrefix(architecture, "tf_") {
+			o.padding, o.eps = "same", 1e-3
+		}
+		if strings.Contains(architecture, "lite") || architecture == "" {
+			o.activation = "relu6"
+		}
+		if mobile {
+			o.activation, o.gate = "hardswish", "hardsigmoid"
+		}
+		if strings.Contains(architecture, "minimal") {
+			return fmt.Errorf("%s has the architecture %q, whose activations are others: mobilenetv3_large, mobilenetv3_small, efficientnet_b and efficientnet_lite are read", d.path, architecture)
+		}
+		if architecture == "" {
+			d.note("no file says which network it is: it is read as efficientnet_lite, with ReLU6 and the borders of PyTorch")
+		}
+		if d.config.Args.Stride != 0 && d.config.Args.Stride != 32 {
+			return fmt.Errorf("%s has output_stride %d, and 32 is read", d.path, d.config.Args.Stride)
+		}
+		return d.convNet(p, o)
+	},
+}
+
+// convNeXt is ConvNeXt (Liu et al. 2022) of Hugging Face and timm.
+var convNeXt = family{
+	name:     "convnext",
+	types:    []string{"convnext", "timm"},
+	find:     func(f *File) []part { return planNextOf(f).parts() },
+	within:   []string{"encoder.stages.", "convnext.encoder.stages.", "stages."},
+	unneeded: []string{"classifier.*", "head.fc.*"},
+	describe: func(d *description) error {
+		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
+		if d.config.Architecture == "" {
+			o.eps = 1e-12 // layer_norm_eps of its config.json is of the last norm
+			if d.config.Eps != 0 && d.config.Eps != 1e-12 {
+				o.eps = d.config.Eps
+			}
+			o.eps = 1e-6
+		}
+		act, err := activation("hidden_act", d.config.HiddenAct, "gelu")
+		if err != nil {
+			return err
+		}
+		o.activation = act
+		return d.convNet(planNextOf(d.file), o)
+	},
+}
+
+// planNextOf reads ConvNeXt by the names that a file has.
+func planNextOf(f *File) *convPlan {
+	for _, prefix := range []string{"convnext.", ""} {
+		if _, ok := f.tensors[prefix+nextHF.stem+".weight"]; ok {
+			return planNext(f, nextHF, prefix)
+		}
+	}
+	return planNext(f, nextTimm, "")
+}
