@@ -16,8 +16,8 @@ import (
 	"github.com/geoalign/geoalign/weights/hub"
 )
 
-// fetched returns where the weights are that --from names: a file or folder that is there, else the folder of a model of
-// the Hugging Face hub, which is fetched if it is not in the cache.
+// fetched returns where the weights are that --from names: a file or folder that is there, else the folder of a model
+// of the Hugging Face hub, which is fetched if it is not in the cache.
 func fetched(c *cobra.Command, from string, quiet bool) (string, error) {
 	_, missing := os.Stat(from)
 	if missing == nil || isPath(from) {
