@@ -71,7 +71,8 @@ func (x *Settings) Check(k *section.Checker) {
 			k.Number("train.accumulate_steps") <= 1, `must be "gradients" with compute.device = "cuda"`,
 			"a GPU keeps one micro-batch at a time: raise train.batch_size instead")
 	}
-	k.Require("backend", !x.ByLibrary(), "is no longer a backend", `products are built in: leave it out, or write "auto"`)
+	k.Require("backend", !x.ByLibrary(), "is no longer a backend",
+		`products are built in: leave it out, or write "auto"`)
 	k.OneOf("backend", "auto", "builtin", "plain")
 	k.NotNegative("threads")
 	k.OneOf("precision", "fp32", "bf16")

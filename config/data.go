@@ -31,7 +31,8 @@ func (c Config) Source() source.Setup {
 		Answers: data.Answers{Most: c.Objective.VQA.Answers, Tokens: c.Objective.VQA.Tokens, Clean: data.CleanLower},
 	}
 	if c.Has(section.Stored) && c.Objective.Geometric.On() {
-		s.Neighbours = source.Neighbours{Config: neighbours.Config{K: g.Neighbours, Near: g.Near(), Sampling: g.Sampling, Anchor: g.Anchor},
+		s.Neighbours = source.Neighbours{Config: neighbours.Config{K: g.Neighbours, Near: g.Near(),
+			Sampling: g.Sampling, Anchor: g.Anchor},
 			Image: g.Images(), Text: g.Texts()}
 	}
 	if c.Objective.Softmax.Weight > 0 {

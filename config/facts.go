@@ -62,7 +62,8 @@ func (c *Config) ownFacts(held map[section.Fact]bool) map[section.Fact]bool {
 		section.Score:          searched && e.Score == "train",
 		section.Mixed:          mixed,
 		section.ShortBatches:   steps && !held[section.Identities],
-		section.ImageFiles: held[section.Words] && e.ZeroShot.Images != "" || !drawn && d.Kind != "pairs" && !sentences &&
+		section.ImageFiles: held[section.Words] && e.ZeroShot.Images != "" || !drawn && d.Kind != "pairs" &&
+			!sentences &&
 			d.Kind != source.SentencePairsKind && (d.Kind != "regions" || d.Regions.Pictures != ""),
 		section.TextFiles: sentences || mixed,
 		section.Files:     !drawn && steps || mixed || len(e.Sentences.Tasks) > 0,

@@ -17,7 +17,8 @@ import (
 
 // Load returns the defaults, overridden by the TOML file at path (none if path
 // is empty), overridden by sets of the form "dotted.path=value", and checks the
-// result. A path that no file has may be the name of a shipped configuration, such as "quickstart" (package configs). All problems are collected: on failure the error is an Errors. Sections of other modules are added (see Add).
+// result. A path that no file has may be the name of a shipped configuration, such as "quickstart" (package configs).
+// All problems are collected: on failure the error is an Errors. Sections of other modules are added (see Add).
 func Load(path string, sets []string, added ...Added) (Config, error) {
 	c, _, err := LoadNoted(path, sets, added...)
 	return c, err
@@ -31,7 +32,8 @@ func LoadNoted(path string, sets []string, added ...Added) (Config, []string, er
 	}
 	name, text, err := readText(path)
 	if err != nil {
-		return Default(), nil, Errors{{Msg: err.Error(), Hint: "give a TOML file or one of the built-in configurations with --config: trainer configs lists them"}}
+		return Default(), nil, Errors{{Msg: err.Error(),
+			Hint: "give a TOML file or one of the built-in configurations with --config: trainer configs lists them"}}
 	}
 	return parse(name, text, sets, added)
 }

@@ -52,7 +52,8 @@ func Read(name string) (file string, text []byte, err error) {
 
 var base = regexp.MustCompile(`(?m)^base = "(.*)"`)
 
-// Copy is the text of the configuration that is called name for a file elsewhere: its base has its name as a shipped one.
+// Copy is the text of the configuration that is called name for a file elsewhere: its base has its name as a shipped
+// one.
 func Copy(name string) ([]byte, error) {
 	file, text, err := Read(name)
 	return base.ReplaceAllFunc(text, func(line []byte) []byte {

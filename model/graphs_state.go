@@ -181,7 +181,8 @@ func graphTensors(prefix string, p graphPair) (list []state.Tensor) {
 			k := len(l.Parent)
 			name := fmt.Sprintf("%slayer%d/", of, i)
 			list = append(list,
-				state.Tensor{Name: name + "centres", Shape: []int{k, len(l.Centres) / k}, Data: l.Centres, Infinite: true},
+				state.Tensor{Name: name + "centres", Shape: []int{k, len(l.Centres) / k}, Data: l.Centres,
+					Infinite: true},
 				state.Tensor{Name: name + "parent", Shape: []int{k}, Data: l.Parent})
 		}
 	}

@@ -185,8 +185,8 @@ func (s *Step) fillNoise(dst []float32, r *rand.Rand, f *feed.Step, draw func(*r
 	}
 }
 
-// FillGumbel fills dst, a part for each row of the step, with standard Gumbel noise for them among the rows of the global
-// batch.
+// FillGumbel fills dst, a part for each row of the step, with standard Gumbel noise for them among the rows of the
+// global batch.
 func (s *Step) FillGumbel(dst []float32, r *rand.Rand, f *feed.Step) { s.fillNoise(dst, r, f, gumbel) }
 
 // ofRanks appends to dst what all ranks have of a column of the batch at a step, or the rank alone where it stays with

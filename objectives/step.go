@@ -14,8 +14,8 @@ import (
 )
 
 // Loss is one objective of a step, as a rule a section of the configuration, [objective.NAME], that embeds
-// section.Weighted. It is built once, where it is on, and owns what it needs besides the towers: parameters, inputs with
-// the schedules that fill them, random numbers.
+// section.Weighted. It is built once, where it is on, and owns what it needs besides the towers: parameters, inputs
+// with the schedules that fill them, random numbers.
 //
 // What it reads it tells by Gives, by which it is known what else is read: the score and temperature of objective.itc,
 // the teacher, the queue. A loss that tells nothing reads the features of both sides.
@@ -37,8 +37,8 @@ type Columned interface{ Columns(h Host) []batch.Column }
 
 // Classifier is a loss whose head tells the classes of rows, or scores them, when the model is used too.
 type Classifier interface {
-	// Outputs are the logits (n, classes) or the scores (n, 1) of n rows by the class tokens (n, D) that a tower made of
-	// them, or of a Fused by the fused states of their first tokens.
+	// Outputs are the logits (n, classes) or the scores (n, 1) of n rows by the class tokens (n, D) that a tower made
+	// of them, or of a Fused by the fused states of their first tokens.
 	Outputs(s *Step, x Side) *gorgonia.Node
 }
 

@@ -30,7 +30,8 @@ func WriteForecast(w io.Writer, f Forecast) error {
 		Intro: "Each measure of the pairs beside its mean over shuffled pairs, whose bar has one standard deviation to both sides."}
 	t := Table{Head: []string{"measure", "pairs", "shuffled", "deviation", "share of shuffles that reach it"}}
 	for _, m := range f.Measures {
-		bars := Bars{Title: m.Name, Bars: []Bar{{Name: "pairs", Mean: m.Value}, {Name: "shuffled", Mean: m.Null, Spread: m.Deviation, Run: 1}}}
+		bars := Bars{Title: m.Name, Bars: []Bar{{Name: "pairs", Mean: m.Value},
+			{Name: "shuffled", Mean: m.Null, Spread: m.Deviation, Run: 1}}}
 		s.Panels = append(s.Panels, panel{SVG: bars.draw(), Caption: m.About, Wide: true})
 		t.Rows = append(t.Rows, Texts(m.Name, fmt.Sprintf("%.3f", m.Value), fmt.Sprintf("%.3f", m.Null),
 			fmt.Sprintf("%.3f", m.Deviation), fmt.Sprintf("%.2f", m.P)))

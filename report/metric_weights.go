@@ -74,6 +74,7 @@ func ranked(title string, values []float64) template.HTML {
 	for i, v := range values {
 		points[i] = Point{Step: float64(i + 1), Value: v}
 	}
-	ch := chart{title: title, x: "rank", curves: []curve{{name: title, points: points, dots: len(values) <= 64}}, levels: []level{{1, "identity"}}}
+	ch := chart{title: title, x: "rank", curves: []curve{{name: title, points: points, dots: len(values) <= 64}},
+		levels: []level{{1, "identity"}}}
 	return ch.draw()
 }

@@ -274,7 +274,8 @@ func (t *Trained) Caption(text string) (string, error) {
 // data.max_bad_share allows. Errors of do are agreed on by all processes.
 func (t *Trained) Tolerate(ctx context.Context, set *Split, progress func(phase string, done, of int),
 	do func() error) error {
-	x := tolerant{sets: []screened{{set, t.Config, t.Model}}, limit: t.Config.Data.MaxBadShare, group: t.Group, say: t.Say, progress: progress}
+	x := tolerant{sets: []screened{{set, t.Config, t.Model}}, limit: t.Config.Data.MaxBadShare, group: t.Group,
+		say: t.Say, progress: progress}
 	return x.run(ctx, do)
 }
 

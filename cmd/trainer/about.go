@@ -80,7 +80,8 @@ func newReferenceCommand() *cobra.Command {
 				name := c.CommandPath()
 				if !c.HasSubCommands() || c.HasParent() {
 					fmt.Fprintf(&list, "| [`%s`](#%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), c.Short)
-					fmt.Fprintf(&pages, "\n## %s\n\n```\n%s\n\n%s\n```\n", name, c.Long, strings.TrimSpace(c.UsageString()))
+					fmt.Fprintf(&pages, "\n## %s\n\n```\n%s\n\n%s\n```\n", name, c.Long,
+						strings.TrimSpace(c.UsageString()))
 				}
 				for _, sub := range c.Commands() {
 					visit(sub)

@@ -89,11 +89,13 @@ files take no more memory.`,
 func checkForecast(o run.ForecastOptions) error {
 	switch {
 	case o.Rows < 4 || o.Rows > mostForecastRows:
-		return fmt.Errorf("--rows must be between 4 and %d, as all pairs of rows are compared (got %d)", mostForecastRows, o.Rows)
+		return fmt.Errorf("--rows must be between 4 and %d, as all pairs of rows are compared (got %d)",
+			mostForecastRows, o.Rows)
 	case o.K < 1 || o.K > o.Rows-2:
 		return fmt.Errorf("--neighbours must be between 1 and --rows less 2 (got %d)", o.K)
 	case o.Permutations < align.LeastPermutations || o.Permutations > 100_000:
-		return fmt.Errorf("--shuffles must be between %d and 100000, as of fewer no share can be below 5 %% (got %d)", align.LeastPermutations, o.Permutations)
+		return fmt.Errorf("--shuffles must be between %d and 100000, as of fewer no share can be below 5 %% (got %d)",
+			align.LeastPermutations, o.Permutations)
 	case o.Out != "" && strings.ToLower(filepath.Ext(o.Out)) != ".html":
 		return fmt.Errorf("--out must name an .html file (got %q)", o.Out)
 	}

@@ -19,9 +19,7 @@ func TestBenchGraphsCompared(t *testing.T) {
 		t.Errorf("cosines with a graph: %s", stdout)
 	}
 	args = append(args, "--compare", file)
-	for _, s := range geodesicSets {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(geodesicSets...)...)
 	stdout, stderr := must(t, exitDone, args...)
 	contains(t, stdout, "graph rebuild", "s each (the first", "every 20 steps", "one graph rebuild ms", "a step takes ", "of the peak memory that it did before")
 	contains(t, stderr, "note: score differs: cosine in "+file+", geodesic now")

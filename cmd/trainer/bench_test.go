@@ -91,7 +91,7 @@ func TestBenchVary(t *testing.T) {
 	if a, b := saved.Tables[0].Rows[0].Result, saved.Tables[0].Rows[1].Result; b.GFLOP <= a.GFLOP || b.BufferMB <= a.BufferMB {
 		t.Error("twice the batch costs no more")
 	}
-	check.Fails(bench.Read(file))(t, "no result of one configuration")
+	check.Fails(bench.Read(file))(t, "not a result of one configuration")
 }
 
 // TestBenchVaryFails: what was measured before a row fails is kept by --save, with --json too, which prints no half
@@ -137,7 +137,7 @@ func TestBenchBadInput(t *testing.T) {
 		{exitUsage, []string{"--compare", text, "--vary", "batch=1,2"}, []string{"do not go together"}},
 		{exitFailed, []string{"--compare", "none.json"}, []string{"--compare", "none.json"}},
 		{exitFailed, []string{"--compare", text}, []string{"is not a bench result", "trainer bench --save FILE"}},
-		{exitFailed, []string{"--compare", other}, []string{"no result of one configuration", "trainer bench --save FILE"}},
+		{exitFailed, []string{"--compare", other}, []string{"not a result of one configuration", "trainer bench --save FILE"}},
 		{exitUsage, []string{"--vary", "batch"}, []string{"must have the form batch=8,16,32"}},
 		{exitUsage, []string{"--vary", "batch="}, []string{"an empty value"}},
 		{exitUsage, []string{"--vary", "batch=8,,16"}, []string{"an empty value"}},

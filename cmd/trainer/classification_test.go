@@ -12,12 +12,10 @@ import (
 )
 
 // classesArgs train a small classifier for some steps.
-func classesArgs(out string, sets ...string) []string {
+func classesArgs(out string, more ...string) []string {
 	args := []string{"train", "--config", "../../configs/classes.toml", "--out", out}
-	for _, s := range append([]string{"train.max_steps=6", "train.eval_every_steps=0", "train.log_every_steps=1", "schedule.kind=constant", "schedule.warmup_steps=0", "model.image.size=16", "model.image.width=16", "model.image.depth=1", "model.image.heads=2",
-		"model.head.dim=16", "train.batch_size=8", "data.scenes.epoch_samples=64", "data.scenes.test_samples=20", "eval.probe_samples=40", "compute.threads=2", "objective.classes.mixup=0.2"}, sets...) {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(append([]string{"train.max_steps=6", "train.eval_every_steps=0", "train.log_every_steps=1", "schedule.kind=constant", "schedule.warmup_steps=0", "model.image.size=16", "model.image.width=16", "model.image.depth=1", "model.image.heads=2",
+		"model.head.dim=16", "train.batch_size=8", "data.scenes.epoch_samples=64", "data.scenes.test_samples=20", "eval.probe_samples=40", "compute.threads=2", "objective.classes.mixup=0.2"}, more...)...)...)
 	return args
 }
 

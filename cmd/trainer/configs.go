@@ -32,7 +32,8 @@ With a name it prints that configuration, to begin a file of your own.`,
 			if len(args) == 1 {
 				text, err := configs.Copy(args[0])
 				if errors.Is(err, fs.ErrNotExist) {
-					return usageError{fmt.Errorf("there is no built-in configuration %q: trainer configs lists them", args[0])}
+					return usageError{fmt.Errorf("there is no built-in configuration %q: trainer configs lists them",
+						args[0])}
 				}
 				if err == nil {
 					_, err = w.Write(text)

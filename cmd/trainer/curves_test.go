@@ -144,9 +144,7 @@ func TestCurves(t *testing.T) {
 func (c curveRun) train(t *testing.T, out string) curve {
 	t.Helper()
 	args := []string{"train", "--config", filepath.Join("..", "..", "configs", c.file+".toml"), "--out", out, "--quiet", "--json"}
-	for _, s := range c.set {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(c.set...)...)
 	code, stdout, stderr := spawn(t, []string{"GEOALIGN_CPU=plain"}, args...)
 	if code != exitDone {
 		t.Fatalf("%q: code %d\n%s", args, code, stderr)

@@ -81,9 +81,7 @@ func TestKindsOfData(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			// smallModel learns a vocabulary of 200; the last setting counts.
 			set := append(append([]string{}, tiny...), "--set", "data.kind="+kind)
-			for _, s := range settings {
-				set = append(set, "--set", s)
-			}
+			set = append(set, sets(settings...)...)
 			run := filepath.Join(t.TempDir(), "run")
 			for _, x := range []struct {
 				args []string

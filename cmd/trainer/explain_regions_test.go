@@ -13,12 +13,10 @@ import (
 )
 
 // hostArgs train a tiny host of GSSF over the regions of scenes.
-func hostArgs(config, dir string, sets ...string) []string {
+func hostArgs(config, dir string, more ...string) []string {
 	args := []string{"train", "--config", filepath.Join("..", "..", "configs", config), "--out", dir, "--quiet", "--max-steps", "4"}
-	for _, s := range append([]string{"compute.threads=1", "data.scenes.epoch_samples=32", "data.scenes.val_samples=12", "data.scenes.test_samples=12", "model.image.width=16", "model.text.width=16", "model.head.dim=16",
-		"model.text.gru.embedding=8", "train.batch_size=8", "eval.batch_size=12", "train.eval_every_steps=0"}, sets...) {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(append([]string{"compute.threads=1", "data.scenes.epoch_samples=32", "data.scenes.val_samples=12", "data.scenes.test_samples=12", "model.image.width=16", "model.text.width=16", "model.head.dim=16",
+		"model.text.gru.embedding=8", "train.batch_size=8", "eval.batch_size=12", "train.eval_every_steps=0"}, more...)...)...)
 	return args
 }
 

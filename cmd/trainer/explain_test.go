@@ -196,9 +196,7 @@ func TestExplainTokens(t *testing.T) {
 	for _, topology := range []string{"Multi(4,4)", "Ob(8,2)"} {
 		dir := filepath.Join(t.TempDir(), "run")
 		args := tinyArgs(dir, "--max-steps", "4")
-		for _, s := range []string{"model.head.topology=" + topology, "model.text.positions=32", "eval.rerank_top=0"} {
-			args = append(args, "--set", s)
-		}
+		args = append(args, sets("model.head.topology="+topology, "model.text.positions=32", "eval.rerank_top=0")...)
 		must(t, exitDone, args...)
 		e := explainJSON(t, "--checkpoint", dir, "--image", picture(t, 16, 16), "--text", "a big red circle", "--tokens", "1", "--set", "eval.score=inner")
 		sum := 0.0

@@ -77,9 +77,7 @@ func TestGeodesicSettingsMatter(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		args := geodesicArgs(dir, "--quiet", "--max-steps", "10", "--set", "train.eval_every_steps=0")
-		for _, s := range set {
-			args = append(args, "--set", s)
-		}
+		args = append(args, sets(set...)...)
 		must(t, exitDone, args...)
 		model := tensorFiles(t, dir)["model"]
 		if slices.ContainsFunc(seen, func(m []byte) bool { return bytes.Equal(m, model) }) {

@@ -90,7 +90,8 @@ func proposal(c *cobra.Command, p *propose.Proposal, base string, output outputF
 	s := r.Splits[0]
 	tokens, fits := fitting(s.Histogram, cfg.Model.Text.Positions)
 	header := []string{
-		fmt.Sprintf("Written by trainer init on %s for %s: %s with %s in the split train,", time.Now().Format(time.DateOnly), p.Of,
+		fmt.Sprintf("Written by trainer init on %s for %s: %s with %s in the split train,",
+			time.Now().Format(time.DateOnly), p.Of,
 			words.Count(s.Images, "image"), words.Count(s.Captions, "caption")),
 		fmt.Sprintf("which have %d words as a rule and %d at most.", s.WordLengths.P50, s.WordLengths.Max),
 	}

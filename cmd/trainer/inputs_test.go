@@ -35,9 +35,7 @@ func TestMissingInputs(t *testing.T) {
 	}
 	for _, r := range rows {
 		args := append([]string{"--config", tiny, "--out", filepath.Join(t.TempDir(), "run")}, flags...)
-		for _, s := range r.set {
-			args = append(args, "--set", s)
-		}
+		args = append(args, sets(r.set...)...)
 		for _, command := range [][]string{{"validate"}, {"train", "--dry-run"}, {"train"}} {
 			stderr := fails(t, exitUsage, append(command, args...), r.want)
 			if n := strings.Count(stderr, r.want[:strings.Index(r.want, ":")+1]); n != 1 {

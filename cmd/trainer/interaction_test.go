@@ -9,12 +9,10 @@ import (
 )
 
 // interactionArgs train a tiny model of two towers without a teacher.
-func interactionArgs(dir string, sets ...string) []string {
+func interactionArgs(dir string, more ...string) []string {
 	args := tinyArgs(dir, "--quiet", "--max-steps", "6")
-	for _, s := range append([]string{"model.text.fusion_layers=0", "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0",
-		"objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "train.save_every_steps=3"}, sets...) {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(append([]string{"model.text.fusion_layers=0", "momentum.enabled=false", "queue.size=0", "objective.distill.alpha=0", "objective.itc.weight=0",
+		"objective.itc.in_batch_weight=0", "objective.itm.weight=0", "objective.mlm.weight=0", "eval.rerank_top=0", "train.save_every_steps=3"}, more...)...)...)
 	return args
 }
 

@@ -16,12 +16,10 @@ import (
 )
 
 // reidArgs train by identities for some steps at a small size.
-func reidArgs(out string, sets ...string) []string {
+func reidArgs(out string, more ...string) []string {
 	args := []string{"train", "--config", "../../configs/reid.toml", "--out", out}
-	for _, s := range append([]string{"train.max_steps=12", "train.eval_every_steps=6", "train.log_every_steps=2", "schedule.warmup_steps=2", "model.image.size=16", "model.image.width=16", "model.image.depth=1",
-		"train.batch_size=12", "data.identities.images=3", "compute.threads=2"}, sets...) {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(append([]string{"train.max_steps=12", "train.eval_every_steps=6", "train.log_every_steps=2", "schedule.warmup_steps=2", "model.image.size=16", "model.image.width=16", "model.image.depth=1",
+		"train.batch_size=12", "data.identities.images=3", "compute.threads=2"}, more...)...)...)
 	return args
 }
 

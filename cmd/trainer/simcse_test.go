@@ -12,12 +12,10 @@ import (
 )
 
 // sentenceArgs train a small text tower for some steps.
-func sentenceArgs(out string, sets ...string) []string {
+func sentenceArgs(out string, more ...string) []string {
 	args := []string{"train", "--config", "../../configs/simcse.toml", "--out", out}
-	for _, s := range append([]string{"train.max_steps=6", "train.eval_every_steps=0", "train.log_every_steps=1", "schedule.kind=constant", "schedule.warmup_steps=0", "model.text.width=16", "model.text.layers=1", "model.text.heads=2",
-		"model.head.dim=16", "train.batch_size=8", "data.vocab_size=100", "data.scenes.epoch_samples=64", "data.scenes.val_samples=20", "compute.threads=2"}, sets...) {
-		args = append(args, "--set", s)
-	}
+	args = append(args, sets(append([]string{"train.max_steps=6", "train.eval_every_steps=0", "train.log_every_steps=1", "schedule.kind=constant", "schedule.warmup_steps=0", "model.text.width=16", "model.text.layers=1", "model.text.heads=2",
+		"model.head.dim=16", "train.batch_size=8", "data.vocab_size=100", "data.scenes.epoch_samples=64", "data.scenes.val_samples=20", "compute.threads=2"}, more...)...)...)
 	return args
 }
 
@@ -108,10 +106,10 @@ func TestSentenceFiles(t *testing.T) {
 	if !strings.Contains(stderr, "data, train: 25 rows: 24 used; left out: an empty text: 1") || !strings.Contains(stdout, "mrpc") {
 		t.Errorf("got %s\n%s", stdout, stderr)
 	}
-	for _, sets := range [][]string{{"objective.sentence_pairs.encoding=separate"}, {"objective.sentence_pairs.encoding=joint", "model.text.pool=class"}} {
+	for _, more := range [][]string{{"objective.sentence_pairs.encoding=separate"}, {"objective.sentence_pairs.encoding=joint", "model.text.pool=class"}} {
 		out := filepath.Join(t.TempDir(), "run")
 		pairs := append([]string{"model.system=sentence_pairs", "objective.simcse.weight=0", "objective.sentence_pairs.weight=1", "data.root=" + dir, "data.kind=sentence_pairs", "data.sentence_pairs.task=mrpc",
-			`data.sentence_pairs.train_files=["pairs.csv"]`, `data.sentence_pairs.val_files=["pairs.csv"]`, "init.checkpoint=" + base}, sets...)
+			`data.sentence_pairs.train_files=["pairs.csv"]`, `data.sentence_pairs.val_files=["pairs.csv"]`, "init.checkpoint=" + base}, more...)
 		stdout, stderr := must(t, exitDone, sentenceArgs(out, pairs...)...)
 		if !strings.Contains(stdout, "mrpc accuracy") || !strings.Contains(stderr, "left at random (pair_head/classifier/bias") {
 			t.Errorf("got %s\n%s", stdout, stderr)
@@ -123,11 +121,9 @@ func TestSentenceFiles(t *testing.T) {
 		must(t, exitDone, "embed", "--checkpoint", out, "--texts", filepath.Join(dir, "lines.txt"), "--out", filepath.Join(t.TempDir(), "vectors"))
 		fails(t, exitUsage, sentenceArgs(out+"2", append(pairs, "model.text.heads=4")...), "model.text.heads: the checkpoint", "use its value, or another checkpoint")
 	}
-	args := func(command string, sets ...string) []string {
+	args := func(command string, more ...string) []string {
 		list := []string{"data", command, "--config", "../../configs/simcse.toml", "--set", "train.eval_every_steps=0"}
-		for _, s := range append(files, sets...) {
-			list = append(list, "--set", s)
-		}
+		list = append(list, sets(append(files, more...)...)...)
 		return list
 	}
 	if stdout, _ := must(t, exitDone, args("stats")...); !strings.Contains(stdout, "captions                                        24") {

@@ -160,7 +160,8 @@ func printPlan(w io.Writer, p run.Plan) {
 		fmt.Fprintf(w, "  %-52s %v\n", s...)
 	}
 	fmt.Fprintf(w, "\n%d parameters, %d trained, vocabulary %d\n", p.Parameters, p.Trainable, p.Vocabulary)
-	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and momentum encoder, %.1f MB queues%s, ", p.ParametersMB,
+	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and momentum encoder, %.1f MB queues%s, ",
+		p.ParametersMB,
 		p.QueueMB, graphs)
 	if p.ConnectorMB > 0 {
 		fmt.Fprintf(w, "%.1f MB connector, ", p.ConnectorMB)

@@ -37,9 +37,7 @@ func TestFilesVanish(t *testing.T) {
 			data, flags := photoData(t)
 			out := filepath.Join(t.TempDir(), "run")
 			args := append(tinyArgs(out, "--max-steps", "1000000", "--set", "schedule.kind=constant", "--set", "train.eval_every_steps=0", "--set", "train.log_every_steps=1"), flags...)
-			for _, s := range r.set {
-				args = append(args, "--set", s)
-			}
+			args = append(args, sets(r.set...)...)
 			var stderr bytes.Buffer
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan int, 1)

@@ -37,7 +37,8 @@ func loadRefs(path string) ([]ref, error) {
 	return table.Parsed(path, "expressions of refer", parseRefs)
 }
 
-// parseRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences": [{"sent"}]}.
+// parseRefs reads refs(unc).p: a pickle of a list of {"ref_id", "ann_id", "image_id", "split", "sentences":
+// [{"sent"}]}.
 func parseRefs(path string, b []byte) ([]ref, error) {
 	bad := func(i int, err error) error { return &table.RecordError{File: path, Index: i, Err: err} }
 	v, err := torch.Plain(b)

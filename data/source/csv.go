@@ -67,8 +67,9 @@ func (*CSV) kind() Kind {
 	return imageFiles(fileLists("csv", func(d Data, split string) []string { return d.Split.Files(split, d.CSV.Split) },
 		func(_ context.Context, split string, paths []string, cfg Setup, o Options) (data.Cached, error) {
 			c := cfg.Data.CSV
-			return opened(data.LoadCSV(cfg.Data.Root, paths, data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID,
-				Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes,
-				Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
+			return opened(data.LoadCSV(cfg.Data.Root, paths,
+				data.CSVConfig{Image: c.Image, Caption: c.Caption, ID: c.ID,
+					Camera: c.Camera, Role: c.Role, Comma: c.Comma(), LazyQuotes: c.LazyQuotes,
+					Unquoted: c.Quoting == QuotingNone}, divided(cfg, split, options(cfg, o, "reading tables, in MiB"))))
 		}))
 }

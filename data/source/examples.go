@@ -215,7 +215,8 @@ func (g *sceneDraw) rand() *rand.Rand { return rng.New(g.seed, rng.Scenes+"/exam
 
 // ExampleColumns says how the samples of a split become rows of an evaluation; tok is nil without columns of text.
 func ExampleColumns(cfg Setup, x data.Examples, tok data.Tokenizer) data.ExampleGallery {
-	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: cfg.Input, Size: cfg.ImageSize}, Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
+	g := data.ExampleGallery{Of: x, Picture: transform.Eval{Input: cfg.Input, Size: cfg.ImageSize},
+		Clean: cfg.Data.Clean, MaxWords: cfg.Data.MaxWords}
 	if tok != nil {
 		g.Text = &data.Texts{Tokenizer: tok, Tokens: cfg.Data.Tokens}
 	}

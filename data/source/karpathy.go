@@ -98,7 +98,8 @@ func parseKarpathy(file string, b []byte, imageRoot, split string, opt data.Opti
 		if e.Split != split && (e.Split != "restval" || split != "train") {
 			return nil
 		}
-		it := data.File{Path: filepath.Join(imageRoot, written.Name(filepath.Join(e.Filepath, e.Filename))), ID: int64(i)}
+		it := data.File{Path: filepath.Join(imageRoot, written.Name(filepath.Join(e.Filepath, e.Filename))),
+			ID: int64(i)}
 		if e.ID != nil {
 			it.ID = *e.ID
 		}

@@ -73,7 +73,8 @@ var vqa = examplesOf(exampleKind{
 	},
 	scene: func(w *scenes.World, s scenes.Scene, g *sceneDraw) (data.Example, []scenes.Scene) {
 		q := w.Question(s, g.rand())
-		return data.Example{Text: q.Text, Kind: q.Kind, Label: data.UnknownLabel, Answers: []data.Answer{{Text: q.Answer, Weight: 1}}}, []scenes.Scene{s}
+		return data.Example{Text: q.Text, Kind: q.Kind, Label: data.UnknownLabel,
+			Answers: []data.Answer{{Text: q.Answer, Weight: 1}}}, []scenes.Scene{s}
 	},
 	answers: func(cfg Setup) data.Answers {
 		return cfg.Answers

@@ -108,7 +108,7 @@ func newLineReader(r io.Reader, most int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, readAhead), most: most, keep: most}
 }
 
-var errLongLine = errors.New("end lines with \\n or \\r\\n")
+var errLongLine = errors.New("give one text a line, and end lines with \\n or \\r\\n")
 
 // next is the next line without its end, until another one is read. io.EOF comes behind the last one.
 func (l *lineReader) next() ([]byte, error) {

@@ -106,8 +106,9 @@ func (t *Text) Scan(take func(line int, cells []string) error) error {
 		case err == io.EOF:
 			return t.closed(line)
 		case broken:
-			return &LineError{t.path, bad.StartLine, fmt.Errorf("it is not a row of comma-separated values (%w): write "+
-				"a quotation mark within a cell twice, and close that of the cell", bad.Err)}
+			return &LineError{t.path, bad.StartLine,
+				fmt.Errorf("it is not a row of comma-separated values (%w): write "+
+					"a quotation mark within a cell twice, and close that of the cell", bad.Err)}
 		case errors.Is(err, errLongLine):
 			return &LineError{t.path, rows.Line(), err}
 		case errors.Is(err, errLongRow):

@@ -21,9 +21,9 @@ type Options struct {
 	Index int
 	// TF32 permits products of float32 values that are rounded to 10 bits of mantissa.
 	TF32 bool
-	// Fastest takes, of the algorithms that the matrix library proposes for a large product, the one that was fastest on
-	// this machine when the product was first met; otherwise its first proposal. Sums round by the algorithm: another
-	// one is other bits.
+	// Fastest takes, of the algorithms that the matrix library proposes for a large product, the one that was fastest
+	// on this machine when the product was first met; otherwise its first proposal. Sums round by the algorithm:
+	// another one is other bits.
 	Fastest bool
 }
 

@@ -70,8 +70,8 @@ func named(f *os.File, path string) bool {
 // lockPoll is how often WaitLock looks.
 const lockPoll = 50 * time.Millisecond
 
-// WaitLock makes a file at path if there is none and waits until no other process has it locked. unlock lets go; the end
-// of the process does too. Where the file system has no locks it does without.
+// WaitLock makes a file at path if there is none and waits until no other process has it locked. unlock lets go; the
+// end of the process does too. Where the file system has no locks it does without.
 func WaitLock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

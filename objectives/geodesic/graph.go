@@ -117,7 +117,8 @@ func New(points, channels int, o Options) (*Graph, error) {
 	if err := o.check(points, channels); err != nil {
 		return nil, fmt.Errorf("geodesic: %w", err)
 	}
-	g := &Graph{points: points, channels: channels, options: o, metric: metric{o.Space.Groups(), o.Space.Euclid}, Owner: make([]int32, points), Reach: make([]float32, points)}
+	g := &Graph{points: points, channels: channels, options: o, metric: metric{o.Space.Groups(), o.Space.Euclid},
+		Owner: make([]int32, points), Reach: make([]float32, points)}
 	bottom := o.Layers[len(o.Layers)-1]
 	for _, k := range o.Layers {
 		g.Layers = append(g.Layers, &Layer{

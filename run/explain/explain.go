@@ -98,7 +98,8 @@ func (o *Options) check(cfg config.Config) error {
 		return bad("--formula %s is of models with model.interaction: choose %s, %s or %s", FormulaTerms,
 			FormulaChannels, FormulaElementwise, FormulaGradCAM)
 	case o.Formula == FormulaTerms && (o.Block != nil || o.Layer != nil):
-		return bad("--formula %s is of the tokens that are compared: leave out --block and --layer, or choose %s", FormulaTerms, FormulaChannels)
+		return bad("--formula %s is of the tokens that are compared: leave out --block and --layer, or choose %s",
+			FormulaTerms, FormulaChannels)
 	case o.Row != nil && o.Image != "":
 		return bad("a row of a split and --image do not go together: leave one out")
 	case o.Row != nil && *o.Row < 0:
@@ -145,7 +146,8 @@ func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error)
 	case o.Image == "":
 		return nil, console.Argument("--image names the file of the image to explain")
 	case only && o.With == "":
-		return nil, console.Argument("--with names the image to compare with: model.system %q has no texts", t.Config.Model.System)
+		return nil, console.Argument("--with names the image to compare with: model.system %q has no texts",
+			t.Config.Model.System)
 	case !only && o.Text == "":
 		return nil, console.Argument("--text gives the text to explain")
 	}

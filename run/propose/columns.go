@@ -17,8 +17,10 @@ import (
 
 // Names that columns of paths and of captions usually have, the likeliest first.
 var (
-	imageNames   = []string{"image", "image_path", "filepath", "file_path", "path", "filename", "file_name", "image_name", "image_file", "file", "img", "photo", "picture"}
-	captionNames = []string{"caption", "captions", "text", "title", "description", "sentence", "comment", "raw", "alt_text", "alt", "label"}
+	imageNames = []string{"image", "image_path", "filepath", "file_path", "path", "filename", "file_name",
+		"image_name", "image_file", "file", "img", "photo", "picture"}
+	captionNames = []string{"caption", "captions", "text", "title", "description", "sentence", "comment", "raw",
+		"alt_text", "alt", "label"}
 )
 
 // table is a .csv or .tsv with the names of its columns in the first line.
@@ -53,13 +55,15 @@ func (p *Proposal) table(path string) error {
 	}
 	image := column(header, imageNames, func(k int) bool { return cells(rows, k, images.IsName) })
 	if image < 0 {
-		return fmt.Errorf("%s:1: no column holds names of images among %s: call it image", words.Shown(path), words.Shown(strings.Join(header, ", ")))
+		return fmt.Errorf("%s:1: no column holds names of images among %s: call it image", words.Shown(path),
+			words.Shown(strings.Join(header, ", ")))
 	}
 	caption := column(header, captionNames, func(k int) bool {
 		return k != image && cells(rows, k, func(s string) bool { return strings.Count(strings.TrimSpace(s), " ") >= 2 })
 	})
 	if caption < 0 || caption == image {
-		return fmt.Errorf("%s:1: no column holds captions among %s: call it caption", words.Shown(path), words.Shown(strings.Join(header, ", ")))
+		return fmt.Errorf("%s:1: no column holds captions among %s: call it caption", words.Shown(path),
+			words.Shown(strings.Join(header, ", ")))
 	}
 	p.Kind = "csv"
 	var names []string
@@ -72,7 +76,8 @@ func (p *Proposal) table(path string) error {
 	p.key("csv.train_files", []string{p.below(path)}, "")
 	p.key("csv.image", strings.TrimSpace(header[image]), "of the columns "+strings.Join(header, ", "))
 	p.key("csv.caption", strings.TrimSpace(header[caption]), "")
-	if usual := map[bool]rune{true: '\t', false: ','}[strings.HasSuffix(strings.ToLower(path), ".tsv")]; separator != usual {
+	tabs := strings.HasSuffix(strings.ToLower(path), ".tsv")
+	if usual := map[bool]rune{true: '\t', false: ','}[tabs]; separator != usual {
 		p.key("csv.separator", string(separator), "")
 	}
 	if !p.splits("csv", path, "train") {
@@ -179,7 +184,8 @@ func (p *Proposal) shards(files []string) error {
 		return nil
 	}
 	if text == nil {
-		return fmt.Errorf("%s: its first sample has neither a .txt nor a .json member with the caption", words.Shown(files[0]))
+		return fmt.Errorf("%s: its first sample has neither a .txt nor a .json member with the caption",
+			words.Shown(files[0]))
 	}
 	for _, name := range captionNames {
 		if list, err := table.Texts(text, name); err == nil && len(list) > 0 {
@@ -187,7 +193,8 @@ func (p *Proposal) shards(files []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: %s has no caption under %s: name its key by data.webdataset.json_key", words.Shown(files[0]), of, strings.Join(captionNames, ", "))
+	return fmt.Errorf("%s: %s has no caption under %s: name its key by data.webdataset.json_key", words.Shown(files[0]),
+		of, strings.Join(captionNames, ", "))
 }
 
 // bySplit names files by the split in their name, those without one as training files.

@@ -92,7 +92,8 @@ func folder(dir string) (*Proposal, error) {
 		})
 		err = known.look(found)
 		if err == nil && len(found) > 1 && strings.HasSuffix(known.pattern, "sv") && !p.Has("val") {
-			p.Notes = append(p.Notes, fmt.Sprintf("of %d tables %s was looked at: give the path of another one", len(found), filepath.Base(found[0])))
+			p.Notes = append(p.Notes, fmt.Sprintf("of %d tables %s was looked at: give the path of another one",
+				len(found), filepath.Base(found[0])))
 		}
 		return p, err
 	}
@@ -292,7 +293,8 @@ func (p *Proposal) tokens(path string) error {
 	p.key("flickr.file", p.below(path), "")
 	found := false
 	for _, split := range []string{"train", "val", "test"} {
-		for _, pattern := range []string{"*" + split + "Images.txt", "*" + strings.Replace(split, "val", "dev", 1) + "Images.txt", split + ".txt"} {
+		for _, pattern := range []string{"*" + split + "Images.txt",
+			"*" + strings.Replace(split, "val", "dev", 1) + "Images.txt", split + ".txt"} {
 			if list, _ := filepath.Glob(filepath.Join(escaped(filepath.Dir(path)), pattern)); len(list) > 0 {
 				p.key("flickr."+split+"_list", p.below(list[0]), "")
 				found = true

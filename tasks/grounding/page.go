@@ -49,7 +49,8 @@ func (s Scores) ExamplesPage(context.Context) (report.ExamplesPage, error) {
 
 // table is the outcome by kinds.
 func (s Scores) table() report.Table {
-	t := report.Table{Head: []string{"kind", "expressions", "IoU >= .5, %", "random box, %", "reachable, %", "pointing, %", "random point, %"}}
+	t := report.Table{Head: []string{"kind", "expressions", "IoU >= .5, %", "random box, %", "reachable, %",
+		"pointing, %", "random point, %"}}
 	row := func(name string, x eval.GroundedGroup) {
 		figure := func(v float64) string { return fmt.Sprintf("%.1f", v) }
 		t.Rows = append(t.Rows, report.Texts(name, fmt.Sprint(x.N), figure(x.Accuracy()), figure(x.Chance()),

@@ -17,8 +17,8 @@ import (
 // assignment"): of which of two images is the caption, or of none? Fusion layers are those of objective.nlvr, which can
 // start from the checkpoint.
 //
-// As in their model_pretrain_nlvr.py, of every three captions two are shown with their own image and a hard negative, in
-// either order, and one with two different hard negatives. The first token of the caption tells, by a linear layer,
+// As in their model_pretrain_nlvr.py, of every three captions two are shown with their own image and a hard negative,
+// in either order, and one with two different hard negatives. The first token of the caption tells, by a linear layer,
 // whether it is of the first picture, the second or none:
 //
 //	L = CE(W x + b, answer)

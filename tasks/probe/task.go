@@ -58,7 +58,9 @@ func ready(s *tasks.Setup) error {
 			return nil
 		}
 	}
-	return section.Errors{{Path: "eval.beside", Value: []string{Name}, Msg: fmt.Sprintf("must not have %q, as data.kind %q has no classes", Name, s.Source.Data.Kind), Hint: `use data.kind "folder" or "scenes"`}}
+	return section.Errors{{Path: "eval.beside", Value: []string{Name},
+		Msg:  fmt.Sprintf("must not have %q, as data.kind %q has no classes", Name, s.Source.Data.Kind),
+		Hint: `use data.kind "folder" or "scenes"`}}
 }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {

@@ -19,8 +19,8 @@ import (
 // regression of their scores. Sentences are encoded each by itself (Reimers and Gurevych 2019, "Sentence-BERT", section
 // 3) or side by side (Devlin et al. 2019, "BERT", section 4).
 //
-// It is the cross-entropy of the classes, or the mean squared difference to the scores. Scores run from 0 to 1, by which
-// the least and the largest of the task are replaced; a cosine is compared with these as it is, as in
+// It is the cross-entropy of the classes, or the mean squared difference to the scores. Scores run from 0 to 1, by
+// which the least and the largest of the task are replaced; a cosine is compared with these as it is, as in
 // sentence-transformers.
 type Loss struct {
 	section.Weighted

@@ -38,7 +38,8 @@ type Eval struct {
 
 // Defaults implements section.Defaulter.
 func (s *Eval) Defaults() {
-	*s = Eval{Folder: ".", Split: "val", Feature: ClassFeature, Rules: []string{FixedRule, TunedRule, KMeansRule, ProbeRule}, MaxTrain: 10000, Isotropy: 2000}
+	*s = Eval{Folder: ".", Split: "val", Feature: ClassFeature,
+		Rules: []string{FixedRule, TunedRule, KMeansRule, ProbeRule}, MaxTrain: 10000, Isotropy: 2000}
 }
 
 // Check implements section.Checked.

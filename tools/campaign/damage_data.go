@@ -257,7 +257,8 @@ func (c *campaign) spoilData(dir string, spoil func(name string) bool) (what str
 
 // writeShards writes a gallery of images as embed writes it.
 func (c *campaign) writeShards(dir string, x []float32) error {
-	m := gallery.Manifest{Version: 1, Side: gallery.Image, Source: "images", Dim: dataWidth, ShardRows: dataRows / 3, Complete: true, Root: "/none", Meta: gallery.Meta{Score: "cosine", Product: true, Space: "sphere"}}
+	m := gallery.Manifest{Version: 1, Side: gallery.Image, Source: "images", Dim: dataWidth, ShardRows: dataRows / 3,
+		Complete: true, Root: "/none", Meta: gallery.Meta{Score: "cosine", Product: true, Space: "sphere"}}
 	for k := range 3 {
 		n := m.ShardRows
 		s := gallery.Shard{Features: fmt.Sprintf("images-%05d.safetensors", k),

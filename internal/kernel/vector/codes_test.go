@@ -66,8 +66,8 @@ func TestDotCodesStaysInside(t *testing.T) {
 func TestDotCodesRefuses(t *testing.T) {
 	for name, f := range map[string]func(){
 		"a width that is not a multiple": func() { DotCodes(make([]int32, 1), make([]int8, 15), make([]int16, 15)) },
-		"too few codes":               func() { DotCodes(make([]int32, 2), make([]int8, 31), make([]int16, 16)) },
-		"no width":                    func() { DotCodes(make([]int32, 1), nil, nil) },
+		"too few codes":                  func() { DotCodes(make([]int32, 2), make([]int8, 31), make([]int16, 16)) },
+		"no width":                       func() { DotCodes(make([]int32, 1), nil, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -17,7 +17,8 @@ func main() {
 	}
 }
 
-// train trains the configuration of a file with overrides, goes on where its folder has a run, and evaluates what is there then.
+// train trains the configuration of a file with overrides, goes on where its folder has a run, and evaluates what is
+// there then.
 func train(file string, sets []string) error {
 	ctx := context.Background()
 	smoothed := config.Add[Smoothed]("objective.mine")

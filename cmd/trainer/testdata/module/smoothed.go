@@ -9,7 +9,8 @@ import (
 	"github.com/geoalign/geoalign/ops/layout"
 )
 
-// Smoothed is the contrast within the batch with label smoothing (Szegedy et al. 2016, section 7), the mean of both directions:
+// Smoothed is the contrast within the batch with label smoothing (Szegedy et al. 2016, section 7), the mean of both
+// directions:
 //
 //	L = mean_i -sum_j y_ij log softmax(s_i / tau)_j,  y_i = (1-Smoothing) [j = i] + Smoothing/B
 type Smoothed struct {
