@@ -30,7 +30,8 @@ type Decoder struct {
 	colours      space
 	context      bool // an output row takes colours of the rows around it
 	dst          []uint8
-	y            int // output row
+	flat         []uint8 // colours of a grey row
+	y            int     // output row
 	smooth       bool
 	smoothedRows int // units of the frame that the last scan has whole, less 1
 
@@ -213,6 +214,12 @@ func (d *Decoder) begin() {
 		}
 		if c.up != upNone {
 			c.row, c.sums = grown(c.row, d.maxH/c.h*c.columns), grown(c.sums, c.columns+2)
+		}
+	}
+	if d.colours == grey {
+		d.flat = grown(d.flat, d.Width)
+		for i := range d.flat {
+			d.flat[i] = 128
 		}
 	}
 	if d.progressive {
