@@ -20,7 +20,7 @@ type Decoder struct {
 		steps pixel.Block
 	}
 
-	Frame
+	frame
 	n            int // components, 0 before the frame header
 	comp         [4]component
 	maxH, maxV   int // factors of a unit (MCU)
@@ -311,8 +311,8 @@ func (d *Decoder) progress(at int) error {
 	return nil
 }
 
-// trailer looks at what follows the only scan, as far as libjpeg-turbo sees it: Pillow gives it pieces of 64 KiB. The end
-// of the file may come before that of the picture.
+// trailer looks at what follows the only scan, as far as libjpeg-turbo sees it: Pillow gives it pieces of 64 KiB. The
+// mark of the end may be missing.
 func (d *Decoder) trailer() error {
 	const piece = 1 << 16
 	d.in.b = d.in.b[:min(len(d.in.b), over(max(d.in.at, 1), piece)*piece)]
