@@ -4,8 +4,17 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 )
+
+// processorTime is what the process has taken, which other programs do not lengthen as they do the time on the wall.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // does not fail for the process itself
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // BenchmarkDecode decodes the .jpg files of the folders below GEOALIGN_PHOTOS, one kind a folder, on one processor;
 // bench/peer/jpeg.py runs it in turns with Pillow.
@@ -21,6 +30,7 @@ func BenchmarkDecode(b *testing.B) {
 		}
 		b.Run(filepath.Base(folder), func(b *testing.B) {
 			var d Decoder
+			began := processorTime()
 			for b.Loop() {
 				for _, p := range paths {
 					f, err := os.ReadFile(p)
@@ -36,7 +46,7 @@ func BenchmarkDecode(b *testing.B) {
 					}
 				}
 			}
-			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N*len(paths)), "ms/image")
+			b.ReportMetric((processorTime()-began).Seconds()*1000/float64(b.N*len(paths)), "ms/image")
 		})
 	}
 }
