@@ -9,7 +9,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-deps: ## install Open MPI and libjpeg-turbo, which are optional, if they are missing and that is possible
+deps: ## install Open MPI, which is optional, if it is missing and that is possible
 	@sh tools/deps.sh
 
 build: ## build bin/trainer

@@ -110,6 +110,8 @@ func TestParseStored(t *testing.T) {
 		"a library of products": {"version = 2\n[compute]\nbackend = \"onednn\"\ntune = \"on\"\n", nil, []string{
 			"x:4: compute.tune: is gone since configuration version 3: the built-in kernels compute every product: leave it out",
 			"x:3: compute.backend = \"onednn\" is \"auto\" since configuration version 3: products are built in"}, ""},
+		"a decoder of JPEG files": {"version = 2\n[data]\ndecoder = \"turbojpeg\"\n", nil, []string{
+			"x:3: data.decoder: is gone since configuration version 3: JPEG files have the pixels of libjpeg-turbo on every machine: leave it out"}, ""},
 		"such a library again": {"", []string{"compute.backend=mkl"}, nil,
 			`--set compute.backend=mkl: compute.backend: is no longer a backend (got "mkl"); products are built in: leave it out, or write "auto"`},
 		"a base": {"base = \"none.toml\"\n", nil, []string{"x:1: base: is unknown to this version and is not read"}, ""},

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Installs what is optional, Open MPI and libjpeg-turbo, where apt may be used without a question. Never fails: without
-# MPI a run is one process and its tests are skipped; without libjpeg-turbo the built-in decoder reads images. Says what
-# happened in one line each.
+# Installs what is optional, Open MPI, where apt may be used without a question. Never fails: without MPI a run is one
+# process and its tests are skipped. Says what happened in one line.
 
 say() { echo "deps: $*"; }
 
@@ -37,19 +36,5 @@ mpi() {
 	fi
 }
 
-jpeg() {
-	lib=$(PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | sed -n 's/.*=> \(.*libturbojpeg\.so\.[0-9.]*\)$/\1/p' | head -n 1)
-	if [ -n "$lib" ]; then
-		say "libjpeg-turbo found: $lib"
-	elif ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
-		say "libjpeg-turbo is missing: the built-in decoder reads images; 'bin/trainer doctor' says how to get it"
-	elif apt_get libturbojpeg0 || apt_get libturbojpeg; then
-		say "libjpeg-turbo installed"
-	else
-		say "libjpeg-turbo is missing (apt-get install libturbojpeg0 failed): the built-in decoder reads images"
-	fi
-}
-
 mpi
-jpeg
 exit 0

@@ -5,7 +5,7 @@
   python bench/peer/decode.py --photos /tmp/photos --ours /tmp/data.test
 
 Each decodes, resizes to a square by a bicubic filter with antialiasing (OpenCV, which has none: by areas), and normalises
-the channels, on one thread. `--ours` runs BenchmarkPhotos of package data; GEOALIGN_JPEG may name libturbojpeg for it.
+the channels, on one thread. `--ours` runs BenchmarkPhotos of package data.
 Prints images per second: the median of the rounds. Wheels: pillow or pillow-simd, opencv-python-headless, torch and torchvision;
 what is not installed is left out.
 """

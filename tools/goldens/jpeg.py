@@ -87,6 +87,17 @@ def main():
     for n in 1, 2, 4, 6:
         files[f"scans{n}"] = scans(saved(smooth, quality=70, progressive=True), n)
     files["no_end"] = files["sequential420"][:-2] + b"a trailer"
+    for n in 2, 4, 6:
+        files[f"scans_fine{n}"] = scans(saved(smooth, quality=96, subsampling=0, progressive=True), n)
+    b = files["progressive420"]
+    at = b.rfind(b"\xff\xda")
+    files["progressive_twice"] = b[:-2] + b[at:]
+    b = files["restart"]
+    for name, old, new in ("prior", 3, b"\xff\xd1\xff\xd3"), ("before", 3, b"\xff\xd2\xff\xd3"), ("next", 2, b"\xff\xd3"), ("second", 2, b"\xff\xd4"), ("far", 2, b"\xff\xd6"), ("lost", 4, b""):
+        files["restart_" + name] = b.replace(bytes([0xFF, 0xD0 + old]), new, 1)
+    b = files["sequential420"]
+    at = b.find(b"\xff\xda")
+    files["swapped"] = b[:at + 5] + b[at + 7:at + 9] + b[at + 5:at + 7] + b[at + 9:]
     lines = []
     for name, b in files.items():
         (OUT / (name + ".jpg")).write_bytes(b)

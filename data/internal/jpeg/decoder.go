@@ -20,7 +20,7 @@ type Decoder struct {
 		steps pixel.Block
 	}
 
-	Frame
+	frame
 	n            int // components, 0 before the frame header
 	comp         [4]component
 	maxH, maxV   int // factors of a unit (MCU)
@@ -30,7 +30,8 @@ type Decoder struct {
 	colours      space
 	context      bool // an output row takes colours of the rows around it
 	dst          []uint8
-	y            int // output row
+	flat         []uint8 // colours of a grey row
+	y            int     // output row
 	smooth       bool
 	smoothedRows int // units of the frame that the last scan has whole, less 1
 
@@ -215,6 +216,12 @@ func (d *Decoder) begin() {
 			c.row, c.sums = grown(c.row, d.maxH/c.h*c.columns), grown(c.sums, c.columns+2)
 		}
 	}
+	if d.colours == grey {
+		d.flat = grown(d.flat, d.Width)
+		for i := range d.flat {
+			d.flat[i] = 128
+		}
+	}
 	if d.progressive {
 		return
 	}
@@ -304,8 +311,8 @@ func (d *Decoder) progress(at int) error {
 	return nil
 }
 
-// trailer looks at what follows the only scan, as far as libjpeg-turbo sees it: Pillow gives it pieces of 64 KiB. The end
-// of the file may come before that of the picture.
+// trailer looks at what follows the only scan, as far as libjpeg-turbo sees it: Pillow gives it pieces of 64 KiB. The
+// mark of the end may be missing.
 func (d *Decoder) trailer() error {
 	const piece = 1 << 16
 	d.in.b = d.in.b[:min(len(d.in.b), over(max(d.in.at, 1), piece)*piece)]

@@ -1,10 +1,11 @@
-// Package jpeg decodes the common JPEG files faster than image/jpeg and to the same bits: baseline and
-// progressive, grey or brightness with colour differences. Whatever is unusual, damaged or not quite as the
-// standard has it is declined, and image/jpeg decides: so the files that are accepted, the pixels and
-// the errors are those of image/jpeg.
+// Package jpeg decodes JPEG files to the pixels of libjpeg-turbo's defaults, bit by bit, as Pillow reads them: baseline
+// and progressive, grey, YCbCr, RGB, CMYK and YCCK, with any sampling factors that divide each other. It follows
+// libjpeg-turbo in what damaged files become too, and refuses those that Pillow refuses. Arithmetic coding, lossless
+// coding and 12 bits are not read.
 //
-// What makes it faster: 64 bits of input at once, tables that decode code and value in one look, and an inverse
-// DCT in vector code (package pixel) that works on what image/jpeg computes one number after the other.
+// What makes it fast: 64 bits of input at once, tables that decode code and value in one look, a bit for each
+// coefficient of a progressive block that is not zero, and vector code (package pixel) for the inverse DCT, for colours
+// at half resolution and for their conversion.
 //
 // Sections named in comments are those of ITU-T T.81.
 package jpeg

@@ -104,7 +104,7 @@ func TestWithoutEnd(t *testing.T) {
 			}
 			continue
 		}
-		if name == "no_end" || name == "ycck420" || name == "sequential411" || name == "sequential440" { // their data is not of their factors
+		if strings.HasPrefix(name, "restart_") || name == "swapped" || name == "no_end" || name == "ycck420" || name == "sequential411" || name == "sequential440" { // their data is not of their factors
 			continue
 		}
 		want, err := decode(&d, b)
@@ -252,10 +252,13 @@ func TestBytes(t *testing.T) {
 		dst := make([]uint8, 3*cfg.Width*cfg.Height)
 		said := d.Bytes(b)
 		took := budgettest.Allocated(func() {
-			if err := d.Decode(dst, b, cfg.Width, cfg.Height); err != nil {
+			if err := d.Decode(dst, b, cfg.Width, cfg.Height); err != nil && name != "swapped" {
 				t.Fatal(err)
 			}
 		})
+		if name == "swapped" { // refused, as its scan names components out of their order
+			continue
+		}
 		if int64(took) > said+said/8+4096 || said == 0 {
 			t.Errorf("%s: %d bytes, and %d were said", name, took, said)
 		}

@@ -143,7 +143,7 @@ func (d *Decoder) frameHeader(at int, code uint8, body []byte) error {
 	if err != nil {
 		return err
 	}
-	d.Frame = f
+	d.frame = f
 	d.n = f.components
 	for i := range d.n {
 		c := &d.comp[i]
@@ -153,15 +153,15 @@ func (d *Decoder) frameHeader(at int, code uint8, body []byte) error {
 	return nil
 }
 
-// Frame is what the header of a frame says.
-type Frame struct {
+// frame is what the header of a frame says.
+type frame struct {
 	Width, Height int // pixels, > 0
 	components    int // 1, 3 or 4
 	progressive   bool
 }
 
 // frameOf reads the header of a frame and refuses what is not decoded.
-func frameOf(at int, code uint8, body []byte) (f Frame, err error) {
+func frameOf(at int, code uint8, body []byte) (f frame, err error) {
 	switch {
 	case code > markerJPG:
 		return f, Unsupported("arithmetic coding")
@@ -176,7 +176,7 @@ func frameOf(at int, code uint8, body []byte) (f Frame, err error) {
 	case body[0] != 8:
 		return f, Unsupported(fmt.Sprintf("%d bits a sample", body[0]))
 	}
-	f = Frame{Height: int(binary.BigEndian.Uint16(body[1:])), Width: int(binary.BigEndian.Uint16(body[3:])),
+	f = frame{Height: int(binary.BigEndian.Uint16(body[1:])), Width: int(binary.BigEndian.Uint16(body[3:])),
 		components: int(body[5]), progressive: code == 0xc2}
 	if n := f.components; n != 1 && n != 3 && n != 4 {
 		return f, Unsupported(fmt.Sprintf("%d components", n))

@@ -109,10 +109,7 @@ func (d *Decoder) emit(my int) {
 		}
 		switch d.colours {
 		case grey:
-			for i, v := range in[0] {
-				o := out[3*i : 3*i+3 : 3*i+3]
-				o[0], o[1], o[2] = v, v, v
-			}
+			pixel.YCbCr(out, in[0], d.flat[:w], d.flat[:w])
 		case rgb, cmyk:
 			for i, v := range in[0] {
 				o := out[3*i : 3*i+3 : 3*i+3]

@@ -1,7 +1,7 @@
 package jpeg
 
-// standard are the tables of section K.3.3, which frames of Motion JPEG leave out: of means and of the rest, of brightness
-// and of colours.
+// standard are the tables of section K.3.3, which frames of Motion JPEG leave out: of means and of the rest, of
+// brightness and of colours.
 var standard = [2][2]codes{
 	{
 		code("\x00\x01\x05\x01\x01\x01\x01\x01\x01", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b"),

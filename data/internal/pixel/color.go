@@ -8,14 +8,11 @@ func YCbCr(dst, y, cb, cr []uint8) {
 	if len(dst) < 3*n || len(cb) < n || len(cr) < n {
 		panic(fmt.Sprintf("pixel: %d values of brightness need as many of colour (got %d and %d) and room for 3 times that (got %d)", n, len(cb), len(cr), len(dst)))
 	}
-	switch {
-	case n < least || !hasAVX2:
+	if n < least || !hasAVX2 {
 		yCbCrPlain(dst, y, cb, cr)
-	case hasWide:
-		yCbCrAVX512(&dst[0], &y[0], &cb[0], &cr[0], n)
-	default:
-		yCbCrAVX2(&dst[0], &y[0], &cb[0], &cr[0], n)
+		return
 	}
+	yCbCrAVX2(&dst[0], &y[0], &cb[0], &cr[0], n)
 }
 
 func yCbCrPlain(dst, y, cb, cr []uint8) {
@@ -73,7 +70,14 @@ func stretchPlain(dst []uint8, sums []uint16) {
 func StretchRow(dst, src []uint8) {
 	n := len(src)
 	dst = dst[:2*n]
-	stretchRowPlain(dst, src)
+	if n < least+2 || !hasAVX2 {
+		stretchRowPlain(dst, src)
+		return
+	}
+	stretchRowAVX2(&dst[2], &src[1], n-2)
+	a, b, c, d := uint16(src[0]), uint16(src[1]), uint16(src[n-2]), uint16(src[n-1])
+	dst[0], dst[1] = uint8(a), uint8((3*a+b+2)>>2)
+	dst[2*n-2], dst[2*n-1] = uint8((3*d+c+1)>>2), uint8(d)
 }
 
 func stretchRowPlain(dst, src []uint8) {

@@ -24,11 +24,6 @@ func shrinkRowAVX2(dst *uint8, src *uint8, program *int32, n int)
 //go:noescape
 func normalizeAVX2(dst *float32, src *uint8, n int, constants *float32)
 
-// yCbCrAVX2 converts n pixels to RGB, n >= 16.
-//
-//go:noescape
-func yCbCrAVX2(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
-
 // sharpenAVX2 sharpens n bytes whose neighbours are 3 bytes away, n >= 16.
 //
 //go:noescape
@@ -79,11 +74,6 @@ func shrinkRowAVX512(dst *uint8, src *uint8, program *int32, n int)
 //go:noescape
 func normalizeAVX512(dst *float32, src *uint8, n int, constants *float32)
 
-// yCbCrAVX512 converts n pixels to RGB, n >= 16.
-//
-//go:noescape
-func yCbCrAVX512(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
-
 // sharpenAVX512 sharpens n bytes whose neighbours are 3 bytes away, n >= 16.
 //
 //go:noescape
@@ -114,6 +104,11 @@ func lumaSumAVX512(sums *uint32, src *uint8, n int)
 //go:noescape
 func shadeAVX512(pix *uint8, n int, base float32, factor float32)
 
+// yCbCrAVX2 converts n pixels to RGB, n >= 16.
+//
+//go:noescape
+func yCbCrAVX2(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
+
 // weighAVX2 sets dst = 3a + b, n >= 16.
 //
 //go:noescape
@@ -123,6 +118,11 @@ func weighAVX2(dst *uint16, a *uint8, b *uint8, n int)
 //
 //go:noescape
 func stretchAVX2(dst *uint8, sums *uint16, n int)
+
+// stretchRowAVX2 writes 2n bytes from src[-1] ... src[n], n >= 16.
+//
+//go:noescape
+func stretchRowAVX2(dst *uint8, src *uint8, n int)
 
 // warpAVX2 resamples 4*groups pixels at (x0+xs[i], y0+ys[i]), all inside, and writes 2 bytes more.
 //

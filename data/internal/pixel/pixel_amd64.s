@@ -522,372 +522,6 @@ DATA split22<>+14(SB)/1, $0x0c
 DATA split22<>+15(SB)/1, $0x0f
 GLOBL split22<>(SB), RODATA|NOPTR, $16
 
-// func yCbCrAVX2(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
-// Requires: AVX, AVX2
-TEXT ·yCbCrAVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ y+8(FP), CX
-	MOVQ cb+16(FP), DX
-	MOVQ cr+24(FP), BX
-	MOVQ n+32(FP), SI
-	XORQ R8, R8
-
-sweep1:
-	MOVQ         SI, DI
-	SUBQ         R8, DI
-	CMPQ         DI, $0x10
-	JL           next2
-	LEAQ         (R8)(R8*2), DI
-	VPMOVZXBD    (CX)(R8*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPADDD       words00008000<>+0(SB), Y0, Y0
-	VPMOVZXBD    (DX)(R8*1), Y1
-	VPMOVZXBD    (BX)(R8*1), Y2
-	VPSUBD       words00000080<>+0(SB), Y1, Y1
-	VPSUBD       words00000080<>+0(SB), Y2, Y2
-	VPMULLD      words000166e9<>+0(SB), Y2, Y3
-	VPMULLD      wordsffffa7e6<>+0(SB), Y1, Y4
-	VPMULLD      wordsffff492e<>+0(SB), Y2, Y2
-	VPMULLD      words0001c5a2<>+0(SB), Y1, Y1
-	VPADDD       Y0, Y3, Y3
-	VPSRAD       $0x10, Y3, Y3
-	VPADDD       Y2, Y4, Y4
-	VPADDD       Y0, Y4, Y4
-	VPSRAD       $0x10, Y4, Y4
-	VPADDD       Y0, Y1, Y1
-	VPSRAD       $0x10, Y1, Y1
-	VPMOVZXBD    8(CX)(R8*1), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPADDD       words00008000<>+0(SB), Y0, Y0
-	VPMOVZXBD    8(DX)(R8*1), Y2
-	VPMOVZXBD    8(BX)(R8*1), Y5
-	VPSUBD       words00000080<>+0(SB), Y2, Y2
-	VPSUBD       words00000080<>+0(SB), Y5, Y5
-	VPMULLD      words000166e9<>+0(SB), Y5, Y6
-	VPMULLD      wordsffffa7e6<>+0(SB), Y2, Y7
-	VPMULLD      wordsffff492e<>+0(SB), Y5, Y5
-	VPMULLD      words0001c5a2<>+0(SB), Y2, Y2
-	VPADDD       Y0, Y6, Y6
-	VPSRAD       $0x10, Y6, Y6
-	VPADDD       Y5, Y7, Y7
-	VPADDD       Y0, Y7, Y7
-	VPSRAD       $0x10, Y7, Y7
-	VPADDD       Y0, Y2, Y2
-	VPSRAD       $0x10, Y2, Y2
-	VPACKSSDW    Y6, Y3, Y0
-	VPERMQ       $0xd8, Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X3
-	VPACKUSWB    X3, X0, X0
-	VPACKSSDW    Y7, Y4, Y3
-	VPERMQ       $0xd8, Y3, Y3
-	VEXTRACTI128 $0x01, Y3, X4
-	VPACKUSWB    X4, X3, X3
-	VPACKSSDW    Y2, Y1, Y1
-	VPERMQ       $0xd8, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSWB    X2, X1, X1
-	VPSHUFB      join00<>+0(SB), X0, X2
-	VPSHUFB      join10<>+0(SB), X3, X4
-	VPOR         X4, X2, X2
-	VPSHUFB      join20<>+0(SB), X1, X4
-	VPOR         X4, X2, X2
-	VMOVDQU      X2, (AX)(DI*1)
-	VPSHUFB      join01<>+0(SB), X0, X2
-	VPSHUFB      join11<>+0(SB), X3, X4
-	VPOR         X4, X2, X2
-	VPSHUFB      join21<>+0(SB), X1, X4
-	VPOR         X4, X2, X2
-	VMOVDQU      X2, 16(AX)(DI*1)
-	VPSHUFB      join02<>+0(SB), X0, X0
-	VPSHUFB      join12<>+0(SB), X3, X2
-	VPOR         X2, X0, X0
-	VPSHUFB      join22<>+0(SB), X1, X1
-	VPOR         X1, X0, X0
-	VMOVDQU      X0, 32(AX)(DI*1)
-	ADDQ         $0x10, R8
-	JMP          sweep1
-
-next2:
-	TESTQ DI, DI
-	JE    done3
-	MOVQ  SI, R8
-	SUBQ  $0x10, R8
-	JMP   sweep1
-
-done3:
-	VZEROUPPER
-	RET
-
-DATA words00008000<>+0(SB)/4, $0x00008000
-DATA words00008000<>+4(SB)/4, $0x00008000
-DATA words00008000<>+8(SB)/4, $0x00008000
-DATA words00008000<>+12(SB)/4, $0x00008000
-DATA words00008000<>+16(SB)/4, $0x00008000
-DATA words00008000<>+20(SB)/4, $0x00008000
-DATA words00008000<>+24(SB)/4, $0x00008000
-DATA words00008000<>+28(SB)/4, $0x00008000
-DATA words00008000<>+32(SB)/4, $0x00008000
-DATA words00008000<>+36(SB)/4, $0x00008000
-DATA words00008000<>+40(SB)/4, $0x00008000
-DATA words00008000<>+44(SB)/4, $0x00008000
-DATA words00008000<>+48(SB)/4, $0x00008000
-DATA words00008000<>+52(SB)/4, $0x00008000
-DATA words00008000<>+56(SB)/4, $0x00008000
-DATA words00008000<>+60(SB)/4, $0x00008000
-GLOBL words00008000<>(SB), RODATA|NOPTR, $64
-
-DATA words00000080<>+0(SB)/4, $0x00000080
-DATA words00000080<>+4(SB)/4, $0x00000080
-DATA words00000080<>+8(SB)/4, $0x00000080
-DATA words00000080<>+12(SB)/4, $0x00000080
-DATA words00000080<>+16(SB)/4, $0x00000080
-DATA words00000080<>+20(SB)/4, $0x00000080
-DATA words00000080<>+24(SB)/4, $0x00000080
-DATA words00000080<>+28(SB)/4, $0x00000080
-DATA words00000080<>+32(SB)/4, $0x00000080
-DATA words00000080<>+36(SB)/4, $0x00000080
-DATA words00000080<>+40(SB)/4, $0x00000080
-DATA words00000080<>+44(SB)/4, $0x00000080
-DATA words00000080<>+48(SB)/4, $0x00000080
-DATA words00000080<>+52(SB)/4, $0x00000080
-DATA words00000080<>+56(SB)/4, $0x00000080
-DATA words00000080<>+60(SB)/4, $0x00000080
-GLOBL words00000080<>(SB), RODATA|NOPTR, $64
-
-DATA words000166e9<>+0(SB)/4, $0x000166e9
-DATA words000166e9<>+4(SB)/4, $0x000166e9
-DATA words000166e9<>+8(SB)/4, $0x000166e9
-DATA words000166e9<>+12(SB)/4, $0x000166e9
-DATA words000166e9<>+16(SB)/4, $0x000166e9
-DATA words000166e9<>+20(SB)/4, $0x000166e9
-DATA words000166e9<>+24(SB)/4, $0x000166e9
-DATA words000166e9<>+28(SB)/4, $0x000166e9
-DATA words000166e9<>+32(SB)/4, $0x000166e9
-DATA words000166e9<>+36(SB)/4, $0x000166e9
-DATA words000166e9<>+40(SB)/4, $0x000166e9
-DATA words000166e9<>+44(SB)/4, $0x000166e9
-DATA words000166e9<>+48(SB)/4, $0x000166e9
-DATA words000166e9<>+52(SB)/4, $0x000166e9
-DATA words000166e9<>+56(SB)/4, $0x000166e9
-DATA words000166e9<>+60(SB)/4, $0x000166e9
-GLOBL words000166e9<>(SB), RODATA|NOPTR, $64
-
-DATA wordsffffa7e6<>+0(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+4(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+8(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+12(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+16(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+20(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+24(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+28(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+32(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+36(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+40(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+44(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+48(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+52(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+56(SB)/4, $0xffffa7e6
-DATA wordsffffa7e6<>+60(SB)/4, $0xffffa7e6
-GLOBL wordsffffa7e6<>(SB), RODATA|NOPTR, $64
-
-DATA wordsffff492e<>+0(SB)/4, $0xffff492e
-DATA wordsffff492e<>+4(SB)/4, $0xffff492e
-DATA wordsffff492e<>+8(SB)/4, $0xffff492e
-DATA wordsffff492e<>+12(SB)/4, $0xffff492e
-DATA wordsffff492e<>+16(SB)/4, $0xffff492e
-DATA wordsffff492e<>+20(SB)/4, $0xffff492e
-DATA wordsffff492e<>+24(SB)/4, $0xffff492e
-DATA wordsffff492e<>+28(SB)/4, $0xffff492e
-DATA wordsffff492e<>+32(SB)/4, $0xffff492e
-DATA wordsffff492e<>+36(SB)/4, $0xffff492e
-DATA wordsffff492e<>+40(SB)/4, $0xffff492e
-DATA wordsffff492e<>+44(SB)/4, $0xffff492e
-DATA wordsffff492e<>+48(SB)/4, $0xffff492e
-DATA wordsffff492e<>+52(SB)/4, $0xffff492e
-DATA wordsffff492e<>+56(SB)/4, $0xffff492e
-DATA wordsffff492e<>+60(SB)/4, $0xffff492e
-GLOBL wordsffff492e<>(SB), RODATA|NOPTR, $64
-
-DATA words0001c5a2<>+0(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+4(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+8(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+12(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+16(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+20(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+24(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+28(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+32(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+36(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+40(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+44(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+48(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+52(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+56(SB)/4, $0x0001c5a2
-DATA words0001c5a2<>+60(SB)/4, $0x0001c5a2
-GLOBL words0001c5a2<>(SB), RODATA|NOPTR, $64
-
-DATA join00<>+0(SB)/1, $0x00
-DATA join00<>+1(SB)/1, $0xff
-DATA join00<>+2(SB)/1, $0xff
-DATA join00<>+3(SB)/1, $0x01
-DATA join00<>+4(SB)/1, $0xff
-DATA join00<>+5(SB)/1, $0xff
-DATA join00<>+6(SB)/1, $0x02
-DATA join00<>+7(SB)/1, $0xff
-DATA join00<>+8(SB)/1, $0xff
-DATA join00<>+9(SB)/1, $0x03
-DATA join00<>+10(SB)/1, $0xff
-DATA join00<>+11(SB)/1, $0xff
-DATA join00<>+12(SB)/1, $0x04
-DATA join00<>+13(SB)/1, $0xff
-DATA join00<>+14(SB)/1, $0xff
-DATA join00<>+15(SB)/1, $0x05
-GLOBL join00<>(SB), RODATA|NOPTR, $16
-
-DATA join10<>+0(SB)/1, $0xff
-DATA join10<>+1(SB)/1, $0x00
-DATA join10<>+2(SB)/1, $0xff
-DATA join10<>+3(SB)/1, $0xff
-DATA join10<>+4(SB)/1, $0x01
-DATA join10<>+5(SB)/1, $0xff
-DATA join10<>+6(SB)/1, $0xff
-DATA join10<>+7(SB)/1, $0x02
-DATA join10<>+8(SB)/1, $0xff
-DATA join10<>+9(SB)/1, $0xff
-DATA join10<>+10(SB)/1, $0x03
-DATA join10<>+11(SB)/1, $0xff
-DATA join10<>+12(SB)/1, $0xff
-DATA join10<>+13(SB)/1, $0x04
-DATA join10<>+14(SB)/1, $0xff
-DATA join10<>+15(SB)/1, $0xff
-GLOBL join10<>(SB), RODATA|NOPTR, $16
-
-DATA join20<>+0(SB)/1, $0xff
-DATA join20<>+1(SB)/1, $0xff
-DATA join20<>+2(SB)/1, $0x00
-DATA join20<>+3(SB)/1, $0xff
-DATA join20<>+4(SB)/1, $0xff
-DATA join20<>+5(SB)/1, $0x01
-DATA join20<>+6(SB)/1, $0xff
-DATA join20<>+7(SB)/1, $0xff
-DATA join20<>+8(SB)/1, $0x02
-DATA join20<>+9(SB)/1, $0xff
-DATA join20<>+10(SB)/1, $0xff
-DATA join20<>+11(SB)/1, $0x03
-DATA join20<>+12(SB)/1, $0xff
-DATA join20<>+13(SB)/1, $0xff
-DATA join20<>+14(SB)/1, $0x04
-DATA join20<>+15(SB)/1, $0xff
-GLOBL join20<>(SB), RODATA|NOPTR, $16
-
-DATA join01<>+0(SB)/1, $0xff
-DATA join01<>+1(SB)/1, $0xff
-DATA join01<>+2(SB)/1, $0x06
-DATA join01<>+3(SB)/1, $0xff
-DATA join01<>+4(SB)/1, $0xff
-DATA join01<>+5(SB)/1, $0x07
-DATA join01<>+6(SB)/1, $0xff
-DATA join01<>+7(SB)/1, $0xff
-DATA join01<>+8(SB)/1, $0x08
-DATA join01<>+9(SB)/1, $0xff
-DATA join01<>+10(SB)/1, $0xff
-DATA join01<>+11(SB)/1, $0x09
-DATA join01<>+12(SB)/1, $0xff
-DATA join01<>+13(SB)/1, $0xff
-DATA join01<>+14(SB)/1, $0x0a
-DATA join01<>+15(SB)/1, $0xff
-GLOBL join01<>(SB), RODATA|NOPTR, $16
-
-DATA join11<>+0(SB)/1, $0x05
-DATA join11<>+1(SB)/1, $0xff
-DATA join11<>+2(SB)/1, $0xff
-DATA join11<>+3(SB)/1, $0x06
-DATA join11<>+4(SB)/1, $0xff
-DATA join11<>+5(SB)/1, $0xff
-DATA join11<>+6(SB)/1, $0x07
-DATA join11<>+7(SB)/1, $0xff
-DATA join11<>+8(SB)/1, $0xff
-DATA join11<>+9(SB)/1, $0x08
-DATA join11<>+10(SB)/1, $0xff
-DATA join11<>+11(SB)/1, $0xff
-DATA join11<>+12(SB)/1, $0x09
-DATA join11<>+13(SB)/1, $0xff
-DATA join11<>+14(SB)/1, $0xff
-DATA join11<>+15(SB)/1, $0x0a
-GLOBL join11<>(SB), RODATA|NOPTR, $16
-
-DATA join21<>+0(SB)/1, $0xff
-DATA join21<>+1(SB)/1, $0x05
-DATA join21<>+2(SB)/1, $0xff
-DATA join21<>+3(SB)/1, $0xff
-DATA join21<>+4(SB)/1, $0x06
-DATA join21<>+5(SB)/1, $0xff
-DATA join21<>+6(SB)/1, $0xff
-DATA join21<>+7(SB)/1, $0x07
-DATA join21<>+8(SB)/1, $0xff
-DATA join21<>+9(SB)/1, $0xff
-DATA join21<>+10(SB)/1, $0x08
-DATA join21<>+11(SB)/1, $0xff
-DATA join21<>+12(SB)/1, $0xff
-DATA join21<>+13(SB)/1, $0x09
-DATA join21<>+14(SB)/1, $0xff
-DATA join21<>+15(SB)/1, $0xff
-GLOBL join21<>(SB), RODATA|NOPTR, $16
-
-DATA join02<>+0(SB)/1, $0xff
-DATA join02<>+1(SB)/1, $0x0b
-DATA join02<>+2(SB)/1, $0xff
-DATA join02<>+3(SB)/1, $0xff
-DATA join02<>+4(SB)/1, $0x0c
-DATA join02<>+5(SB)/1, $0xff
-DATA join02<>+6(SB)/1, $0xff
-DATA join02<>+7(SB)/1, $0x0d
-DATA join02<>+8(SB)/1, $0xff
-DATA join02<>+9(SB)/1, $0xff
-DATA join02<>+10(SB)/1, $0x0e
-DATA join02<>+11(SB)/1, $0xff
-DATA join02<>+12(SB)/1, $0xff
-DATA join02<>+13(SB)/1, $0x0f
-DATA join02<>+14(SB)/1, $0xff
-DATA join02<>+15(SB)/1, $0xff
-GLOBL join02<>(SB), RODATA|NOPTR, $16
-
-DATA join12<>+0(SB)/1, $0xff
-DATA join12<>+1(SB)/1, $0xff
-DATA join12<>+2(SB)/1, $0x0b
-DATA join12<>+3(SB)/1, $0xff
-DATA join12<>+4(SB)/1, $0xff
-DATA join12<>+5(SB)/1, $0x0c
-DATA join12<>+6(SB)/1, $0xff
-DATA join12<>+7(SB)/1, $0xff
-DATA join12<>+8(SB)/1, $0x0d
-DATA join12<>+9(SB)/1, $0xff
-DATA join12<>+10(SB)/1, $0xff
-DATA join12<>+11(SB)/1, $0x0e
-DATA join12<>+12(SB)/1, $0xff
-DATA join12<>+13(SB)/1, $0xff
-DATA join12<>+14(SB)/1, $0x0f
-DATA join12<>+15(SB)/1, $0xff
-GLOBL join12<>(SB), RODATA|NOPTR, $16
-
-DATA join22<>+0(SB)/1, $0x0a
-DATA join22<>+1(SB)/1, $0xff
-DATA join22<>+2(SB)/1, $0xff
-DATA join22<>+3(SB)/1, $0x0b
-DATA join22<>+4(SB)/1, $0xff
-DATA join22<>+5(SB)/1, $0xff
-DATA join22<>+6(SB)/1, $0x0c
-DATA join22<>+7(SB)/1, $0xff
-DATA join22<>+8(SB)/1, $0xff
-DATA join22<>+9(SB)/1, $0x0d
-DATA join22<>+10(SB)/1, $0xff
-DATA join22<>+11(SB)/1, $0xff
-DATA join22<>+12(SB)/1, $0x0e
-DATA join22<>+13(SB)/1, $0xff
-DATA join22<>+14(SB)/1, $0xff
-DATA join22<>+15(SB)/1, $0x0f
-GLOBL join22<>(SB), RODATA|NOPTR, $16
-
 // func sharpenAVX2(dst *uint8, up *uint8, row *uint8, down *uint8, n int, factor float32)
 // Requires: AVX, AVX2
 TEXT ·sharpenAVX2(SB), NOSPLIT, $0-44
@@ -1285,6 +919,24 @@ DATA words00004c8b<>+56(SB)/4, $0x00004c8b
 DATA words00004c8b<>+60(SB)/4, $0x00004c8b
 GLOBL words00004c8b<>(SB), RODATA|NOPTR, $64
 
+DATA words00008000<>+0(SB)/4, $0x00008000
+DATA words00008000<>+4(SB)/4, $0x00008000
+DATA words00008000<>+8(SB)/4, $0x00008000
+DATA words00008000<>+12(SB)/4, $0x00008000
+DATA words00008000<>+16(SB)/4, $0x00008000
+DATA words00008000<>+20(SB)/4, $0x00008000
+DATA words00008000<>+24(SB)/4, $0x00008000
+DATA words00008000<>+28(SB)/4, $0x00008000
+DATA words00008000<>+32(SB)/4, $0x00008000
+DATA words00008000<>+36(SB)/4, $0x00008000
+DATA words00008000<>+40(SB)/4, $0x00008000
+DATA words00008000<>+44(SB)/4, $0x00008000
+DATA words00008000<>+48(SB)/4, $0x00008000
+DATA words00008000<>+52(SB)/4, $0x00008000
+DATA words00008000<>+56(SB)/4, $0x00008000
+DATA words00008000<>+60(SB)/4, $0x00008000
+GLOBL words00008000<>(SB), RODATA|NOPTR, $64
+
 DATA words00009646<>+0(SB)/4, $0x00009646
 DATA words00009646<>+4(SB)/4, $0x00009646
 DATA words00009646<>+8(SB)/4, $0x00009646
@@ -1320,6 +972,168 @@ DATA words00001d2f<>+52(SB)/4, $0x00001d2f
 DATA words00001d2f<>+56(SB)/4, $0x00001d2f
 DATA words00001d2f<>+60(SB)/4, $0x00001d2f
 GLOBL words00001d2f<>(SB), RODATA|NOPTR, $64
+
+DATA join00<>+0(SB)/1, $0x00
+DATA join00<>+1(SB)/1, $0xff
+DATA join00<>+2(SB)/1, $0xff
+DATA join00<>+3(SB)/1, $0x01
+DATA join00<>+4(SB)/1, $0xff
+DATA join00<>+5(SB)/1, $0xff
+DATA join00<>+6(SB)/1, $0x02
+DATA join00<>+7(SB)/1, $0xff
+DATA join00<>+8(SB)/1, $0xff
+DATA join00<>+9(SB)/1, $0x03
+DATA join00<>+10(SB)/1, $0xff
+DATA join00<>+11(SB)/1, $0xff
+DATA join00<>+12(SB)/1, $0x04
+DATA join00<>+13(SB)/1, $0xff
+DATA join00<>+14(SB)/1, $0xff
+DATA join00<>+15(SB)/1, $0x05
+GLOBL join00<>(SB), RODATA|NOPTR, $16
+
+DATA join10<>+0(SB)/1, $0xff
+DATA join10<>+1(SB)/1, $0x00
+DATA join10<>+2(SB)/1, $0xff
+DATA join10<>+3(SB)/1, $0xff
+DATA join10<>+4(SB)/1, $0x01
+DATA join10<>+5(SB)/1, $0xff
+DATA join10<>+6(SB)/1, $0xff
+DATA join10<>+7(SB)/1, $0x02
+DATA join10<>+8(SB)/1, $0xff
+DATA join10<>+9(SB)/1, $0xff
+DATA join10<>+10(SB)/1, $0x03
+DATA join10<>+11(SB)/1, $0xff
+DATA join10<>+12(SB)/1, $0xff
+DATA join10<>+13(SB)/1, $0x04
+DATA join10<>+14(SB)/1, $0xff
+DATA join10<>+15(SB)/1, $0xff
+GLOBL join10<>(SB), RODATA|NOPTR, $16
+
+DATA join20<>+0(SB)/1, $0xff
+DATA join20<>+1(SB)/1, $0xff
+DATA join20<>+2(SB)/1, $0x00
+DATA join20<>+3(SB)/1, $0xff
+DATA join20<>+4(SB)/1, $0xff
+DATA join20<>+5(SB)/1, $0x01
+DATA join20<>+6(SB)/1, $0xff
+DATA join20<>+7(SB)/1, $0xff
+DATA join20<>+8(SB)/1, $0x02
+DATA join20<>+9(SB)/1, $0xff
+DATA join20<>+10(SB)/1, $0xff
+DATA join20<>+11(SB)/1, $0x03
+DATA join20<>+12(SB)/1, $0xff
+DATA join20<>+13(SB)/1, $0xff
+DATA join20<>+14(SB)/1, $0x04
+DATA join20<>+15(SB)/1, $0xff
+GLOBL join20<>(SB), RODATA|NOPTR, $16
+
+DATA join01<>+0(SB)/1, $0xff
+DATA join01<>+1(SB)/1, $0xff
+DATA join01<>+2(SB)/1, $0x06
+DATA join01<>+3(SB)/1, $0xff
+DATA join01<>+4(SB)/1, $0xff
+DATA join01<>+5(SB)/1, $0x07
+DATA join01<>+6(SB)/1, $0xff
+DATA join01<>+7(SB)/1, $0xff
+DATA join01<>+8(SB)/1, $0x08
+DATA join01<>+9(SB)/1, $0xff
+DATA join01<>+10(SB)/1, $0xff
+DATA join01<>+11(SB)/1, $0x09
+DATA join01<>+12(SB)/1, $0xff
+DATA join01<>+13(SB)/1, $0xff
+DATA join01<>+14(SB)/1, $0x0a
+DATA join01<>+15(SB)/1, $0xff
+GLOBL join01<>(SB), RODATA|NOPTR, $16
+
+DATA join11<>+0(SB)/1, $0x05
+DATA join11<>+1(SB)/1, $0xff
+DATA join11<>+2(SB)/1, $0xff
+DATA join11<>+3(SB)/1, $0x06
+DATA join11<>+4(SB)/1, $0xff
+DATA join11<>+5(SB)/1, $0xff
+DATA join11<>+6(SB)/1, $0x07
+DATA join11<>+7(SB)/1, $0xff
+DATA join11<>+8(SB)/1, $0xff
+DATA join11<>+9(SB)/1, $0x08
+DATA join11<>+10(SB)/1, $0xff
+DATA join11<>+11(SB)/1, $0xff
+DATA join11<>+12(SB)/1, $0x09
+DATA join11<>+13(SB)/1, $0xff
+DATA join11<>+14(SB)/1, $0xff
+DATA join11<>+15(SB)/1, $0x0a
+GLOBL join11<>(SB), RODATA|NOPTR, $16
+
+DATA join21<>+0(SB)/1, $0xff
+DATA join21<>+1(SB)/1, $0x05
+DATA join21<>+2(SB)/1, $0xff
+DATA join21<>+3(SB)/1, $0xff
+DATA join21<>+4(SB)/1, $0x06
+DATA join21<>+5(SB)/1, $0xff
+DATA join21<>+6(SB)/1, $0xff
+DATA join21<>+7(SB)/1, $0x07
+DATA join21<>+8(SB)/1, $0xff
+DATA join21<>+9(SB)/1, $0xff
+DATA join21<>+10(SB)/1, $0x08
+DATA join21<>+11(SB)/1, $0xff
+DATA join21<>+12(SB)/1, $0xff
+DATA join21<>+13(SB)/1, $0x09
+DATA join21<>+14(SB)/1, $0xff
+DATA join21<>+15(SB)/1, $0xff
+GLOBL join21<>(SB), RODATA|NOPTR, $16
+
+DATA join02<>+0(SB)/1, $0xff
+DATA join02<>+1(SB)/1, $0x0b
+DATA join02<>+2(SB)/1, $0xff
+DATA join02<>+3(SB)/1, $0xff
+DATA join02<>+4(SB)/1, $0x0c
+DATA join02<>+5(SB)/1, $0xff
+DATA join02<>+6(SB)/1, $0xff
+DATA join02<>+7(SB)/1, $0x0d
+DATA join02<>+8(SB)/1, $0xff
+DATA join02<>+9(SB)/1, $0xff
+DATA join02<>+10(SB)/1, $0x0e
+DATA join02<>+11(SB)/1, $0xff
+DATA join02<>+12(SB)/1, $0xff
+DATA join02<>+13(SB)/1, $0x0f
+DATA join02<>+14(SB)/1, $0xff
+DATA join02<>+15(SB)/1, $0xff
+GLOBL join02<>(SB), RODATA|NOPTR, $16
+
+DATA join12<>+0(SB)/1, $0xff
+DATA join12<>+1(SB)/1, $0xff
+DATA join12<>+2(SB)/1, $0x0b
+DATA join12<>+3(SB)/1, $0xff
+DATA join12<>+4(SB)/1, $0xff
+DATA join12<>+5(SB)/1, $0x0c
+DATA join12<>+6(SB)/1, $0xff
+DATA join12<>+7(SB)/1, $0xff
+DATA join12<>+8(SB)/1, $0x0d
+DATA join12<>+9(SB)/1, $0xff
+DATA join12<>+10(SB)/1, $0xff
+DATA join12<>+11(SB)/1, $0x0e
+DATA join12<>+12(SB)/1, $0xff
+DATA join12<>+13(SB)/1, $0xff
+DATA join12<>+14(SB)/1, $0x0f
+DATA join12<>+15(SB)/1, $0xff
+GLOBL join12<>(SB), RODATA|NOPTR, $16
+
+DATA join22<>+0(SB)/1, $0x0a
+DATA join22<>+1(SB)/1, $0xff
+DATA join22<>+2(SB)/1, $0xff
+DATA join22<>+3(SB)/1, $0x0b
+DATA join22<>+4(SB)/1, $0xff
+DATA join22<>+5(SB)/1, $0xff
+DATA join22<>+6(SB)/1, $0x0c
+DATA join22<>+7(SB)/1, $0xff
+DATA join22<>+8(SB)/1, $0xff
+DATA join22<>+9(SB)/1, $0x0d
+DATA join22<>+10(SB)/1, $0xff
+DATA join22<>+11(SB)/1, $0xff
+DATA join22<>+12(SB)/1, $0x0e
+DATA join22<>+13(SB)/1, $0xff
+DATA join22<>+14(SB)/1, $0xff
+DATA join22<>+15(SB)/1, $0x0f
+GLOBL join22<>(SB), RODATA|NOPTR, $16
 
 // func lumaSumAVX2(sums *uint32, src *uint8, n int)
 // Requires: AVX, AVX2
@@ -1716,81 +1530,6 @@ done3:
 	VZEROUPPER
 	RET
 
-// func yCbCrAVX512(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
-// Requires: AVX, AVX512F
-TEXT ·yCbCrAVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ y+8(FP), CX
-	MOVQ cb+16(FP), DX
-	MOVQ cr+24(FP), BX
-	MOVQ n+32(FP), SI
-	XORQ R8, R8
-
-sweep1:
-	MOVQ      SI, DI
-	SUBQ      R8, DI
-	CMPQ      DI, $0x10
-	JL        next2
-	LEAQ      (R8)(R8*2), DI
-	VPMOVZXBD (CX)(R8*1), Z0
-	VPSLLD    $0x10, Z0, Z0
-	VPADDD    words00008000<>+0(SB), Z0, Z0
-	VPMOVZXBD (DX)(R8*1), Z1
-	VPMOVZXBD (BX)(R8*1), Z2
-	VPSUBD    words00000080<>+0(SB), Z1, Z1
-	VPSUBD    words00000080<>+0(SB), Z2, Z2
-	VPMULLD   words000166e9<>+0(SB), Z2, Z3
-	VPMULLD   wordsffffa7e6<>+0(SB), Z1, Z4
-	VPMULLD   wordsffff492e<>+0(SB), Z2, Z2
-	VPMULLD   words0001c5a2<>+0(SB), Z1, Z1
-	VPADDD    Z0, Z3, Z3
-	VPSRAD    $0x10, Z3, Z3
-	VPADDD    Z2, Z4, Z4
-	VPADDD    Z0, Z4, Z4
-	VPSRAD    $0x10, Z4, Z4
-	VPADDD    Z0, Z1, Z1
-	VPSRAD    $0x10, Z1, Z1
-	VPXORD    Z5, Z5, Z5
-	VPMAXSD   Z5, Z3, Z3
-	VPMOVUSDB Z3, X0
-	VPXORD    Z6, Z6, Z6
-	VPMAXSD   Z6, Z4, Z4
-	VPMOVUSDB Z4, X2
-	VPXORD    Z7, Z7, Z7
-	VPMAXSD   Z7, Z1, Z1
-	VPMOVUSDB Z1, X1
-	VPSHUFB   join00<>+0(SB), X0, X3
-	VPSHUFB   join10<>+0(SB), X2, X4
-	VPOR      X4, X3, X3
-	VPSHUFB   join20<>+0(SB), X1, X4
-	VPOR      X4, X3, X3
-	VMOVDQU   X3, (AX)(DI*1)
-	VPSHUFB   join01<>+0(SB), X0, X3
-	VPSHUFB   join11<>+0(SB), X2, X4
-	VPOR      X4, X3, X3
-	VPSHUFB   join21<>+0(SB), X1, X4
-	VPOR      X4, X3, X3
-	VMOVDQU   X3, 16(AX)(DI*1)
-	VPSHUFB   join02<>+0(SB), X0, X0
-	VPSHUFB   join12<>+0(SB), X2, X2
-	VPOR      X2, X0, X0
-	VPSHUFB   join22<>+0(SB), X1, X1
-	VPOR      X1, X0, X0
-	VMOVDQU   X0, 32(AX)(DI*1)
-	ADDQ      $0x10, R8
-	JMP       sweep1
-
-next2:
-	TESTQ DI, DI
-	JE    done3
-	MOVQ  SI, R8
-	SUBQ  $0x10, R8
-	JMP   sweep1
-
-done3:
-	VZEROUPPER
-	RET
-
 // func sharpenAVX512(dst *uint8, up *uint8, row *uint8, down *uint8, n int, factor float32)
 // Requires: AVX, AVX2, AVX512F
 TEXT ·sharpenAVX512(SB), NOSPLIT, $0-44
@@ -2146,6 +1885,178 @@ done3:
 	VZEROUPPER
 	RET
 
+// func yCbCrAVX2(dst *uint8, y *uint8, cb *uint8, cr *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·yCbCrAVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ cb+16(FP), DX
+	MOVQ cr+24(FP), BX
+	MOVQ n+32(FP), SI
+	XORQ R8, R8
+
+sweep1:
+	MOVQ       SI, DI
+	SUBQ       R8, DI
+	CMPQ       DI, $0x10
+	JL         next2
+	LEAQ       (R8)(R8*2), DI
+	VPMOVZXBW  (CX)(R8*1), Y0
+	VPMOVZXBW  (DX)(R8*1), Y1
+	VPMOVZXBW  (BX)(R8*1), Y2
+	VPSUBW     words00800080<>+0(SB), Y1, Y1
+	VPSUBW     words00800080<>+0(SB), Y2, Y2
+	VPADDW     Y2, Y2, Y3
+	VPMULHW    words66e966e9<>+0(SB), Y3, Y3
+	VPADDW     words00010001<>+0(SB), Y3, Y3
+	VPSRAW     $0x01, Y3, Y3
+	VPADDW     Y0, Y3, Y3
+	VPADDW     Y2, Y3, Y3
+	VPADDW     Y1, Y1, Y4
+	VPMULHW    wordsc5a2c5a2<>+0(SB), Y4, Y5
+	VPADDW     words00010001<>+0(SB), Y5, Y5
+	VPSRAW     $0x01, Y5, Y5
+	VPADDW     Y0, Y5, Y5
+	VPADDW     Y4, Y5, Y5
+	VPUNPCKLWD Y2, Y1, Y4
+	VPUNPCKHWD Y2, Y1, Y1
+	VPMADDWD   words492ea7e6<>+0(SB), Y4, Y4
+	VPADDD     words00008000<>+0(SB), Y4, Y4
+	VPSRAD     $0x10, Y4, Y4
+	VPMADDWD   words492ea7e6<>+0(SB), Y1, Y1
+	VPADDD     words00008000<>+0(SB), Y1, Y1
+	VPSRAD     $0x10, Y1, Y1
+	VPACKSSDW  Y1, Y4, Y4
+	VPSUBW     Y2, Y4, Y4
+	VPADDW     Y0, Y4, Y4
+	VPACKUSWB  Y3, Y3, Y3
+	VPERMQ     $0xd8, Y3, Y3
+	VPACKUSWB  Y4, Y4, Y4
+	VPERMQ     $0xd8, Y4, Y4
+	VPACKUSWB  Y5, Y5, Y5
+	VPERMQ     $0xd8, Y5, Y5
+	VPSHUFB    join00<>+0(SB), X3, X0
+	VPSHUFB    join10<>+0(SB), X4, X1
+	VPOR       X1, X0, X0
+	VPSHUFB    join20<>+0(SB), X5, X1
+	VPOR       X1, X0, X0
+	VMOVDQU    X0, (AX)(DI*1)
+	VPSHUFB    join01<>+0(SB), X3, X0
+	VPSHUFB    join11<>+0(SB), X4, X1
+	VPOR       X1, X0, X0
+	VPSHUFB    join21<>+0(SB), X5, X1
+	VPOR       X1, X0, X0
+	VMOVDQU    X0, 16(AX)(DI*1)
+	VPSHUFB    join02<>+0(SB), X3, X0
+	VPSHUFB    join12<>+0(SB), X4, X1
+	VPOR       X1, X0, X0
+	VPSHUFB    join22<>+0(SB), X5, X1
+	VPOR       X1, X0, X0
+	VMOVDQU    X0, 32(AX)(DI*1)
+	ADDQ       $0x10, R8
+	JMP        sweep1
+
+next2:
+	TESTQ DI, DI
+	JE    done3
+	MOVQ  SI, R8
+	SUBQ  $0x10, R8
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA words00800080<>+0(SB)/4, $0x00800080
+DATA words00800080<>+4(SB)/4, $0x00800080
+DATA words00800080<>+8(SB)/4, $0x00800080
+DATA words00800080<>+12(SB)/4, $0x00800080
+DATA words00800080<>+16(SB)/4, $0x00800080
+DATA words00800080<>+20(SB)/4, $0x00800080
+DATA words00800080<>+24(SB)/4, $0x00800080
+DATA words00800080<>+28(SB)/4, $0x00800080
+DATA words00800080<>+32(SB)/4, $0x00800080
+DATA words00800080<>+36(SB)/4, $0x00800080
+DATA words00800080<>+40(SB)/4, $0x00800080
+DATA words00800080<>+44(SB)/4, $0x00800080
+DATA words00800080<>+48(SB)/4, $0x00800080
+DATA words00800080<>+52(SB)/4, $0x00800080
+DATA words00800080<>+56(SB)/4, $0x00800080
+DATA words00800080<>+60(SB)/4, $0x00800080
+GLOBL words00800080<>(SB), RODATA|NOPTR, $64
+
+DATA words66e966e9<>+0(SB)/4, $0x66e966e9
+DATA words66e966e9<>+4(SB)/4, $0x66e966e9
+DATA words66e966e9<>+8(SB)/4, $0x66e966e9
+DATA words66e966e9<>+12(SB)/4, $0x66e966e9
+DATA words66e966e9<>+16(SB)/4, $0x66e966e9
+DATA words66e966e9<>+20(SB)/4, $0x66e966e9
+DATA words66e966e9<>+24(SB)/4, $0x66e966e9
+DATA words66e966e9<>+28(SB)/4, $0x66e966e9
+DATA words66e966e9<>+32(SB)/4, $0x66e966e9
+DATA words66e966e9<>+36(SB)/4, $0x66e966e9
+DATA words66e966e9<>+40(SB)/4, $0x66e966e9
+DATA words66e966e9<>+44(SB)/4, $0x66e966e9
+DATA words66e966e9<>+48(SB)/4, $0x66e966e9
+DATA words66e966e9<>+52(SB)/4, $0x66e966e9
+DATA words66e966e9<>+56(SB)/4, $0x66e966e9
+DATA words66e966e9<>+60(SB)/4, $0x66e966e9
+GLOBL words66e966e9<>(SB), RODATA|NOPTR, $64
+
+DATA words00010001<>+0(SB)/4, $0x00010001
+DATA words00010001<>+4(SB)/4, $0x00010001
+DATA words00010001<>+8(SB)/4, $0x00010001
+DATA words00010001<>+12(SB)/4, $0x00010001
+DATA words00010001<>+16(SB)/4, $0x00010001
+DATA words00010001<>+20(SB)/4, $0x00010001
+DATA words00010001<>+24(SB)/4, $0x00010001
+DATA words00010001<>+28(SB)/4, $0x00010001
+DATA words00010001<>+32(SB)/4, $0x00010001
+DATA words00010001<>+36(SB)/4, $0x00010001
+DATA words00010001<>+40(SB)/4, $0x00010001
+DATA words00010001<>+44(SB)/4, $0x00010001
+DATA words00010001<>+48(SB)/4, $0x00010001
+DATA words00010001<>+52(SB)/4, $0x00010001
+DATA words00010001<>+56(SB)/4, $0x00010001
+DATA words00010001<>+60(SB)/4, $0x00010001
+GLOBL words00010001<>(SB), RODATA|NOPTR, $64
+
+DATA wordsc5a2c5a2<>+0(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+4(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+8(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+12(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+16(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+20(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+24(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+28(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+32(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+36(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+40(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+44(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+48(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+52(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+56(SB)/4, $0xc5a2c5a2
+DATA wordsc5a2c5a2<>+60(SB)/4, $0xc5a2c5a2
+GLOBL wordsc5a2c5a2<>(SB), RODATA|NOPTR, $64
+
+DATA words492ea7e6<>+0(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+4(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+8(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+12(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+16(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+20(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+24(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+28(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+32(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+36(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+40(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+44(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+48(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+52(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+56(SB)/4, $0x492ea7e6
+DATA words492ea7e6<>+60(SB)/4, $0x492ea7e6
+GLOBL words492ea7e6<>(SB), RODATA|NOPTR, $64
+
 // func weighAVX2(dst *uint16, a *uint8, b *uint8, n int)
 // Requires: AVX, AVX2
 TEXT ·weighAVX2(SB), NOSPLIT, $0-32
@@ -2254,6 +2165,65 @@ DATA words00070007<>+52(SB)/4, $0x00070007
 DATA words00070007<>+56(SB)/4, $0x00070007
 DATA words00070007<>+60(SB)/4, $0x00070007
 GLOBL words00070007<>(SB), RODATA|NOPTR, $64
+
+// func stretchRowAVX2(dst *uint8, src *uint8, n int)
+// Requires: AVX, AVX2
+TEXT ·stretchRowAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+sweep1:
+	MOVQ      DX, SI
+	SUBQ      BX, SI
+	CMPQ      SI, $0x10
+	JL        next2
+	VPMOVZXBW (CX)(BX*1), Y0
+	VPADDW    Y0, Y0, Y1
+	VPADDW    Y1, Y0, Y0
+	VPMOVZXBW -1(CX)(BX*1), Y1
+	VPMOVZXBW 1(CX)(BX*1), Y2
+	VPADDW    Y0, Y1, Y1
+	VPADDW    Y0, Y2, Y2
+	VPADDW    words00010001<>+0(SB), Y1, Y1
+	VPADDW    words00020002<>+0(SB), Y2, Y2
+	VPSRLW    $0x02, Y1, Y1
+	VPSRLW    $0x02, Y2, Y2
+	VPSLLW    $0x08, Y2, Y2
+	VPOR      Y2, Y1, Y1
+	VMOVDQU   Y1, (AX)(BX*2)
+	ADDQ      $0x10, BX
+	JMP       sweep1
+
+next2:
+	TESTQ SI, SI
+	JE    done3
+	MOVQ  DX, BX
+	SUBQ  $0x10, BX
+	JMP   sweep1
+
+done3:
+	VZEROUPPER
+	RET
+
+DATA words00020002<>+0(SB)/4, $0x00020002
+DATA words00020002<>+4(SB)/4, $0x00020002
+DATA words00020002<>+8(SB)/4, $0x00020002
+DATA words00020002<>+12(SB)/4, $0x00020002
+DATA words00020002<>+16(SB)/4, $0x00020002
+DATA words00020002<>+20(SB)/4, $0x00020002
+DATA words00020002<>+24(SB)/4, $0x00020002
+DATA words00020002<>+28(SB)/4, $0x00020002
+DATA words00020002<>+32(SB)/4, $0x00020002
+DATA words00020002<>+36(SB)/4, $0x00020002
+DATA words00020002<>+40(SB)/4, $0x00020002
+DATA words00020002<>+44(SB)/4, $0x00020002
+DATA words00020002<>+48(SB)/4, $0x00020002
+DATA words00020002<>+52(SB)/4, $0x00020002
+DATA words00020002<>+56(SB)/4, $0x00020002
+DATA words00020002<>+60(SB)/4, $0x00020002
+GLOBL words00020002<>(SB), RODATA|NOPTR, $64
 
 // func warpAVX2(dst *uint8, src *uint8, xs *int32, ys *int32, groups int, x0 int32, y0 int32, width int)
 // Requires: AVX, AVX2

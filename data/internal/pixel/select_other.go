@@ -19,13 +19,13 @@ func normalizeAVX512(dst *float32, src *uint8, n int, constants *float32) { pani
 
 func yCbCrAVX2(dst, y, cb, cr *uint8, n int) { panic(noVectors) }
 
-func yCbCrAVX512(dst, y, cb, cr *uint8, n int) { panic(noVectors) }
-
 func sharpenAVX2(dst, up, row, down *uint8, n int, factor float32) { panic(noVectors) }
 
 func sharpenAVX512(dst, up, row, down *uint8, n int, factor float32) { panic(noVectors) }
 
 func weighAVX2(dst *uint16, a, b *uint8, n int) { panic(noVectors) }
+
+func stretchRowAVX2(dst, src *uint8, n int) { panic(noVectors) }
 
 func stretchAVX2(dst *uint8, sums *uint16, n int) { panic(noVectors) }
 

@@ -109,48 +109,53 @@ func (s *isa) divide(a reg.VecVirtual, b, y Op) reg.VecVirtual {
 	return q
 }
 
-// yCbCr writes the conversion of a row to RGB, in the fixed point of libjpeg.
-func (s *isa) yCbCr() {
+// yCbCr writes the conversion of a row to RGB, in the fixed point of libjpeg, whose constants are cut to 16 bits:
+// 91881 = 65536 + 26345, -46802 = -65536 + 18734, 116130 = 2 * 65536 - 14942. Half of the upper bits of a product
+// of twice a number, rounded, are those of the rounded product.
+func yCbCr() {
+	s := &isa{name: "AVX2"}
 	s.begin("yCbCr", "func(dst, y, cb, cr *uint8, n int)", "converts n pixels to RGB, n >= 16.")
 	dst, py, pb, pr, n := arg("dst"), arg("y"), arg("cb"), arg("cr"), arg("n")
 	at := GP64()
-	load := func(p, i reg.Register, g int) reg.VecVirtual {
-		v := s.vec()
-		VPMOVZXBD(Mem{Base: p, Index: i, Scale: 1, Disp: 8 * g}, v)
+	load := func(p, i reg.Register) reg.VecVirtual {
+		v := YMM()
+		VPMOVZXBW(Mem{Base: p, Index: i, Scale: 1}, v)
 		return v
-	}
-	times := func(v reg.VecVirtual, k int32) reg.VecVirtual {
-		t := s.vec()
-		VPMULLD(words(uint32(k)), v, t)
-		return t
 	}
 	s.sweep(n, []int{16}, func(i reg.Register, _ int) {
 		LEAQ(Mem{Base: i, Index: i, Scale: 2}, at)
-		var parts [3][]reg.VecVirtual
-		for g := range s.groups() {
-			y := load(py, i, g)
-			VPSLLD(Imm(16), y, y)
-			VPADDD(words(1<<15), y, y)
-			b, r := load(pb, i, g), load(pr, i, g)
-			VPSUBD(words(128), b, b)
-			VPSUBD(words(128), r, r)
-			for c, terms := range [3][]reg.VecVirtual{
-				{times(r, 91881)},
-				{times(b, -22554), times(r, -46802)},
-				{times(b, 116130)},
-			} {
-				v := terms[0]
-				for _, t := range terms[1:] {
-					VPADDD(t, v, v)
-				}
-				VPADDD(y, v, v)
-				VPSRAD(Imm(16), v, v)
-				parts[c] = append(parts[c], v)
-			}
+		y, b, r := load(py, i), load(pb, i), load(pr, i)
+		VPSUBW(shorts(128), b, b)
+		VPSUBW(shorts(128), r, r)
+		twice := func(v reg.VecVirtual, k int16) (double, part reg.VecVirtual) {
+			double, part = YMM(), YMM()
+			VPADDW(v, v, double)
+			VPMULHW(shorts(uint16(k)), double, part)
+			VPADDW(shorts(1), part, part)
+			VPSRAW(Imm(1), part, part)
+			VPADDW(y, part, part)
+			return double, part
 		}
+		_, red := twice(r, 26345)
+		VPADDW(r, red, red)
+		double, blue := twice(b, -14942)
+		VPADDW(double, blue, blue)
+		low, high := YMM(), YMM()
+		VPUNPCKLWD(r, b, low)
+		VPUNPCKHWD(r, b, high)
+		for _, v := range []reg.VecVirtual{low, high} {
+			VPMADDWD(words(0x10000-22554|18734<<16), v, v)
+			VPADDD(words(1<<15), v, v)
+			VPSRAD(Imm(16), v, v)
+		}
+		VPACKSSDW(high, low, low)
+		VPSUBW(r, low, low)
+		VPADDW(y, low, low)
 		var out [3]reg.VecVirtual
-		for c := range out {
-			out[c] = s.bytesOf(parts[c]...)
+		for c, v := range []reg.VecVirtual{red, low, blue} {
+			VPACKUSWB(v, v, v)
+			VPERMQ(Imm(0xd8), v, v)
+			out[c] = v.AsX().(reg.VecVirtual)
 		}
 		join(out, Mem{Base: dst, Index: at, Scale: 1})
 	})
@@ -249,6 +254,31 @@ func stretch() {
 		VPADDW(shorts(7), odd, odd)
 		VPSRLW(Imm(4), even, even)
 		VPSRLW(Imm(4), odd, odd)
+		VPSLLW(Imm(8), odd, odd)
+		VPOR(odd, even, even)
+		VMOVDQU(even, Mem{Base: dst, Index: i, Scale: 2})
+	})
+	end()
+}
+
+// stretchRow writes the doubling of a row of samples.
+func stretchRow() {
+	s := &isa{name: "AVX2"}
+	s.begin("stretchRow", "func(dst, src *uint8, n int)", "writes 2n bytes from src[-1] ... src[n], n >= 16.")
+	dst, src, n := arg("dst"), arg("src"), arg("n")
+	s.sweep(n, []int{16}, func(i reg.Register, _ int) {
+		m, t, even, odd := YMM(), YMM(), YMM(), YMM()
+		VPMOVZXBW(Mem{Base: src, Index: i, Scale: 1}, m)
+		VPADDW(m, m, t)
+		VPADDW(t, m, m)
+		VPMOVZXBW(Mem{Base: src, Index: i, Scale: 1, Disp: -1}, even)
+		VPMOVZXBW(Mem{Base: src, Index: i, Scale: 1, Disp: 1}, odd)
+		VPADDW(m, even, even)
+		VPADDW(m, odd, odd)
+		VPADDW(shorts(1), even, even)
+		VPADDW(shorts(2), odd, odd)
+		VPSRLW(Imm(2), even, even)
+		VPSRLW(Imm(2), odd, odd)
 		VPSLLW(Imm(8), odd, odd)
 		VPOR(odd, even, even)
 		VMOVDQU(even, Mem{Base: dst, Index: i, Scale: 2})

@@ -23,7 +23,6 @@ func main() {
 		s.mixRows()
 		s.shrinkRow()
 		s.normalize()
-		s.yCbCr()
 		s.sharpen()
 		s.box(3)
 		s.box(5)
@@ -31,8 +30,10 @@ func main() {
 		s.lumaSum()
 		s.shade()
 	}
+	yCbCr()
 	weigh()
 	stretch()
+	stretchRow()
 	warp()
 	inverseDCT()
 	Generate()
