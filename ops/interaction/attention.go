@@ -67,9 +67,9 @@ func (a *attending) toLogits(r int) {
 	vector.SoftmaxGradRow(slopes, a.weights[r*a.k:][:a.k], slopes)
 }
 
-// toProducts sets, or adds, the gradient of the products (q, k) with rows of ld values from that of
+// toProducts sets the gradient of the products (q, k) with rows of ld values from that of
 // the logits of all queries. It may lie where slopes lie.
-func (a *attending) toProducts(products []float32, ld int, add bool) {
+func (a *attending) toProducts(products []float32, ld int) {
 	clear(a.along)
 	for r := range a.q {
 		slopes := a.slopes[r*a.k:][:a.k]
@@ -88,9 +88,6 @@ func (a *attending) toProducts(products []float32, ld int, add bool) {
 			d := slopes[c]*a.inverse[c] - v*a.along[c]
 			if v <= 0 {
 				d *= crossSlope
-			}
-			if add {
-				d += row[c]
 			}
 			row[c] = d
 		}

@@ -44,9 +44,10 @@ type Recurrent struct {
 // A step's score is log(sum_q exp(l r_q))/l or mean_q r_q. Attention is in the place of k in
 // s_qk, Similarity in that of q.c_q. A sequence without a token has the score 0 with all.
 //
-// No c_q is made: W c_q is the sum of p_qk W k, where W k are made once for all tokens of the context. Refined queries are
-// those of a pair; they are made for blocks of pairs, and again in the backward pass, so that memory does not grow with
-// the number of pairs. Products over channels are in the precision of the engine.
+// No c_q is made: W c_q is the sum of p_qk W k, where W k are made once for all tokens of the
+// context. Refined queries are those of a pair; they are made for blocks of pairs, and again in the
+// backward pass, so that memory does not grow with the number of pairs. Products over channels are in
+// the precision of the engine.
 func RecurrentAttention(images, texts Tokens, how Recurrent) *gorgonia.Node {
 	const kind = "recurrent attention scores"
 	if how.Weight == nil || how.Bias == nil {

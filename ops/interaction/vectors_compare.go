@@ -132,7 +132,7 @@ func (b *vectorsBlock) compareSlopes(worker, lo, hi int) {
 		for r := range a.q {
 			a.toLogits(r)
 		}
-		a.toProducts(a.slopes, a.k, false)
+		a.toProducts(a.slopes, a.k)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package pairs scores all pairs of sequences of two sides by a computation over their tokens, which is written for one
-// block of pairs with some ten primitives and differentiated by Gorgonia.
+// block of pairs with some twenty primitives and differentiated by Gorgonia.
 //
 // Scores cuts both sides into blocks, packs the tokens that take part, runs the computation for each block of one side
 // with each of the other, and makes it again in the backward pass, where gradients of rows are added up. So memory

@@ -65,8 +65,8 @@ func (p Pairs) most(device bool) (tokens [2]int, contexts int) {
 
 // Scores returns the scores (queries, contexts) of all pairs, as build makes them, with a row for each sequence of
 // queries and a column for each of contexts, from the operands of a block. A pair with a sequence without a token has
-// the score 0. Gradients go to rows and to what is shared. build is called more than once; it must be a function of what
-// the block gives, and panics with *op.BuildError as other builders of graphs do.
+// the score 0. Gradients go to rows and to what is shared. build is called more than once; it must be a
+// function of what the block gives, and panics with *op.BuildError as other builders of graphs do.
 func (p Pairs) Scores(build func(b *Block) Matrix) *gorgonia.Node {
 	return p.scores(func(b *Block) []Matrix { return []Matrix{build(b)} })
 }
@@ -299,7 +299,7 @@ func (x *scores) op() *op.Op {
 	o := &op.Op{
 		Kind: x.Kind, Args: args, Diff: make([]bool, x.operands), Nested: &forward,
 		Shape:   func([]tensor.Shape) (tensor.Shape, error) { return x.shape(), nil },
-		Scratch: func(in []tensor.Shape, _ int) int { return x.scratch(false) },
+		Scratch: func(in []tensor.Shape, _ int) int { return x.scratch(x.host, false) },
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, false) },
 		Aux:     func([]tensor.Shape) []exec.AuxSpec { return x.beside() },
 		On:      x.onCUDA(false),
@@ -343,7 +343,7 @@ func (x *scores) gradient(args string) *op.Op {
 			}
 			return list
 		},
-		Scratch: func([]tensor.Shape, int) int { return x.scratch(true) },
+		Scratch: func([]tensor.Shape, int) int { return x.scratch(x.host, true) },
 		Host:    func(c *exec.Call) (exec.Step, error) { return x.step(c, true) },
 		On:      x.onCUDA(true),
 	}
@@ -366,20 +366,13 @@ func (x *scores) onCUDA(back bool) map[string]exec.DeviceStep {
 	return on.Steps()
 }
 
-// scratch is the memory of packed rows and the gradients of scores, of the larger block.
-func (x *scores) scratch(back bool) (most int) {
-	for _, b := range []*block{x.host, x.device} {
-		n := 0
-		for _, in := range b.inputs[:x.rows] {
-			n += in.Shape().TotalSize()
-		}
-		if back {
-			n += b.slopes.Shape().TotalSize()
-		}
-		most = max(most, n)
+// scratch is the memory of packed rows and of the gradients of scores.
+func (x *scores) scratch(b *block, back bool) (n int) {
+	for _, in := range b.inputs[:x.rows] {
+		n += in.Shape().TotalSize()
 	}
-	if most > math.MaxInt32 {
-		x.fail(fmt.Errorf("blocks are too large: %d values", most))
+	if back {
+		n += b.slopes.Shape().TotalSize()
 	}
-	return most
+	return n
 }

@@ -170,8 +170,8 @@ const bound = .125
 var weight, bias = optest.F32s(rand.New(rand.NewPCG(91, 6)), "", 18).Floats(), []float32{.5, -.5, 1, 0, .25, -.25}
 var turn = []float32{.5, -.25, 1, 0, .75, -.5, .25, 1, -1}
 
-// refined is the sum of squared products of contexts with what a memory unit of three channels makes of queries, at about
-// unit length, and of the products with what another weight makes of that.
+// refined is the sum of squared products of contexts with what a memory unit of three channels makes of queries, at
+// about unit length, and of the products with what another weight makes of that.
 func refined(weight, bias []float32, s, q, k rows) (sum float64) {
 	for i, row := range s {
 		gates := make([]float64, 6)

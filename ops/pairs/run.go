@@ -32,6 +32,9 @@ func (x *scores) step(c *exec.Call, back bool) (exec.Step, error) {
 		r.block = x.device
 	}
 	left := c.Scratch
+	if r.block == x.device { // which has no step of its own, and whose blocks find no room there
+		left = make([]float32, x.scratch(r.block, back))
+	}
 	take := func(n int) []float32 {
 		part := left[:n:n]
 		left = left[n:]

@@ -37,8 +37,8 @@ func (x Features) Plus(y Features) Features {
 	return x.like(gorgonia.Must(gorgonia.Add(x.node, y.node)))
 }
 
-// Linear returns W x + b of vectors with a shared weight (out, in) and, where bias is not negative, a shared bias (out).
-// Gradients of both are sums over the vectors of the block.
+// Linear returns W x + b of vectors with a shared weight (out, in) and, where bias is not negative, a shared bias
+// (out). Gradients of both are sums over the vectors of the block.
 func (b *Block) Linear(x Features, weight, bias int) Features {
 	in := gorgonia.Nodes{x.node, b.shared[weight]}
 	if bias >= 0 {

@@ -5,7 +5,8 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-// LinearMode says which product of a linear layer is made: the rows, or the gradient of what it reads, or of its weight.
+// LinearMode says which product of a linear layer is made: the rows, or the gradient of what it reads, or of its
+// weight.
 type LinearMode int
 
 // Those of a linear layer.
