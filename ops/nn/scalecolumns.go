@@ -20,23 +20,13 @@ func ScaleColumns(x, scale *gorgonia.Node) *gorgonia.Node {
 			}
 			return in[0].Clone(), op.WantVector(in[1], "scale", in[0][1])
 		},
-		Host: func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
+		Host: scaleRows(0),
 		On:   oncuda.ScaleRows(0, false),
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			back := op.Apply(scaleColumnsGrad(), in[0], dy)
-			return gorgonia.Nodes{op.Apply(scaledColumns(), dy, in[1]), op.Apply(columnSums(0, in[1].Shape()[0]), back)}
+			return gorgonia.Nodes{op.Apply(scaleShiftGrad(0), dy, in[1]), op.Apply(columnSums(0, in[1].Shape()[0]), back)}
 		},
 	}, x, scale)
-}
-
-// scaledColumns is ScaleColumns as the gradient of itself.
-func scaledColumns() *op.Op {
-	return &op.Op{
-		Kind: "scale columns dx", Diff: []bool{false, false},
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Host:  func(c *exec.Call) (exec.Step, error) { return scaleRows(c), nil },
-		On:    oncuda.ScaleRows(0, false),
-	}
 }
 
 // scaleColumnsGrad returns x*dy, whose column sums are the gradient of the scale.
@@ -55,16 +45,15 @@ func scaleColumnsGrad() *op.Op {
 	}
 }
 
-// scaleRows multiplies the rows of operand 0 by operand 1.
-func scaleRows(c *exec.Call) exec.Step {
-	cols := c.Out.Dim(1)
-	body := func(_, lo, hi int) {
-		for r := lo; r < hi; r++ {
-			vector.Mul(c.Out.F32[r*cols:][:cols], c.In[0].F32[r*cols:][:cols], c.In[1].F32)
-		}
-	}
-	return func() error {
-		c.Engine.For(c.Out.Dim(0), op.RowGrain(cols), body)
-		return nil
+// scaleRows multiplies the rows of operand 0 by operand 1, from element from on.
+func scaleRows(from int) func(c *exec.Call) (exec.Step, error) {
+	return func(c *exec.Call) (exec.Step, error) {
+		cols := c.Out.Dim(1)
+		return c.For(c.Out.Dim(0), op.RowGrain(cols), func(_, lo, hi int) {
+			scale := c.In[1].F32[from : from+cols]
+			for r := lo; r < hi; r++ {
+				vector.Mul(c.Out.F32[r*cols:][:cols], c.In[0].F32[r*cols:][:cols], scale)
+			}
+		})
 	}
 }

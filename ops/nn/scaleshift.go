@@ -57,15 +57,7 @@ func scaleShiftGrad(from int) *op.Op {
 	return &op.Op{
 		Kind: "scale shift dx", Args: fmt.Sprintf("from=%d", from), Diff: []bool{false, false},
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
-		Host: func(c *exec.Call) (exec.Step, error) {
-			cols := c.Out.Dim(1)
-			return c.For(c.Out.Dim(0), op.RowGrain(cols), func(_, lo, hi int) {
-				scale := c.In[1].F32[from : from+cols]
-				for r := lo; r < hi; r++ {
-					vector.Mul(c.Out.F32[r*cols:][:cols], c.In[0].F32[r*cols:][:cols], scale)
-				}
-			})
-		},
-		On: oncuda.ScaleRows(from, false),
+		Host:  scaleRows(from),
+		On:    oncuda.ScaleRows(from, false),
 	}
 }
