@@ -24,8 +24,10 @@ func TestBuildErrors(t *testing.T) {
 		want  string
 		build func()
 	}{
-		{"want arrays of one shape", func() { arith.Add(m, other) }},
+		{"want two arrays of one shape", func() { arith.Add(m, other) }},
 		{"operand 1 is nil", func() { arith.Add(m, nil) }},
+		{"want two arrays of one shape", func() { arith.AddScaled(m, other, s) }},
+		{"want a scalar (got (4))", func() { arith.AddScaled(m, m, v) }},
 		{"want x (R, D)", func() { nn.LayerNorm(v, v, v, 1) }},
 		{"gamma must have shape (4)", func() { nn.LayerNorm(m, w, v, 1) }},
 		{"beta must have shape (4)", func() { nn.LayerNorm(m, v, w, 1) }},

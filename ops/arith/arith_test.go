@@ -9,35 +9,6 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-func TestAdd(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, shape := range append([][]int{{}, {5}, {2, 3, 4}, {7, 3000}}, optest.RandomShapes(r, 6, 9, 40)...) {
-		x, y := optest.F32s(r, "x", shape...), optest.F32s(r, "y", shape...)
-		build := func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], ns[1]) }
-		want := make([]float32, len(x.Floats()))
-		for i := range want {
-			want[i] = x.Floats()[i] + y.Floats()[i]
-		}
-		optest.Near(t, "add", optest.Eval(t, build, x, y).F32, want, 0)
-		optest.CheckGrad(t, build, []int{0, 1}, 1e-2, 1e-3, x, y)
-		twice := func(ns gorgonia.Nodes) *gorgonia.Node { return Add(Add(ns[0], ns[0]), ns[1]) }
-		optest.CheckGrad(t, twice, []int{0, 1}, 1e-2, 1e-3, x, y)
-	}
-}
-
-func TestSquare(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 17))
-	for _, shape := range [][]int{{}, {5}, {2, 3, 4}, {7, 3000}} {
-		x := optest.F32s(r, "x", shape...)
-		want := make([]float32, len(x.Floats()))
-		for i, v := range x.Floats() {
-			want[i] = v * v
-		}
-		optest.Near(t, "square", optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Square(ns[0]) }, x).F32, want, 0)
-		optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Square(ns[0]) }, []int{0}, 1e-2, 2e-3, x)
-	}
-}
-
 func TestReduce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 13))
 	shapes := [][]int{{}, {1}, {5}, {3, 4}, {90, 100}, {1, 4096}, {4097, 1}}
@@ -100,16 +71,4 @@ func TestWeightedSumFuzz(t *testing.T) {
 		}
 		optest.CheckGrad(t, build, wrt, 1e-1, 1e-3, in...)
 	}
-}
-
-func TestCombine(t *testing.T) {
-	r := rand.New(rand.NewPCG(24, 6))
-	in := []optest.Input{optest.F32s(r, "x", 3, 4), optest.F32s(r, "y", 3, 4)}
-	build := func(ns gorgonia.Nodes) *gorgonia.Node { return Combine([]float32{.25, -2}, ns[0], ns[1]) }
-	want := make([]float32, 12)
-	for i := range want {
-		want[i] = .25*in[0].Data.([]float32)[i] - 2*in[1].Data.([]float32)[i]
-	}
-	optest.Near(t, "blend", optest.Eval(t, build, in...).F32, want, 1e-6)
-	optest.CheckGrad(t, build, []int{0, 1}, 1e-1, 1e-3, in...)
 }

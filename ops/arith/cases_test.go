@@ -13,22 +13,14 @@ func arithCases() []optest.Case {
 	r := rand.New(rand.NewPCG(11, 12))
 	const rows, d = 120, 321
 	x, y := optest.F32s(r, "x", rows, d), optest.F32s(r, "y", rows, d)
-	s, z := optest.In("s", nil, []float32{.4}), optest.F32s(r, "z", rows, d)
-	return []optest.Case{
-		{Name: "add", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], ns[1]) }},
+	return append(optest.ElementCases(elementOps()), []optest.Case{
 		{Name: "sum", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Sum(ns[0]) }},
 		{Name: "mean", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Mean(ns[0]) }},
 		{Name: "weighted sum", Inputs: []optest.Input{x, y}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return WeightedSum([]float32{2, 3}, Sum(ns[0]), Mean(ns[1])) }},
-		{Name: "div scalar", Inputs: []optest.Input{x, s}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return DivScalar(ns[0], ns[1]) }},
-		{Name: "mul scalar", Inputs: []optest.Input{x, s}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MulScalar(ns[0], ns[1]) }},
-		{Name: "mul exp", Inputs: []optest.Input{x, s}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return MulExp(ns[0], ns[1]) }},
-		{Name: "combine", Inputs: []optest.Input{x, y, z}, WRT: []int{0, 1, 2}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Combine([]float32{1, -2, .5}, ns...) }},
-		{Name: "combine of two", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Combine([]float32{.3, .7}, ns...) }},
 		{Name: "sum products", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SumProducts(ns[0], ns[1], 107) }},
 		{Name: "dot products of rows", Inputs: []optest.Input{x, y}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SumProducts(ns[0], ns[1], 1) }},
 		{Name: "outer", Inputs: []optest.Input{x, optest.F32s(r, "few", rows, 7)}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Outer(ns[0], ns[1]) }},
-		{Name: "square", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Square(ns[0]) }},
 		{Name: "detach", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Add(ns[0], op.Detach(ns[0])) }},
-	}
+	}...)
 }

@@ -34,8 +34,6 @@ func deviceCases() (cases []optest.Case) {
 	}
 	add("many arrays", many, wrt, func(ns gorgonia.Nodes) *gorgonia.Node { return Combine(weights, ns...) })
 	add("many scalars", scalars, wrt, func(ns gorgonia.Nodes) *gorgonia.Node { return WeightedSum(weights, ns...) })
-	add("one array", many[:1], wrt[:1], func(ns gorgonia.Nodes) *gorgonia.Node { return Combine(weights[:1], ns...) })
-	add("add scaled", []optest.Input{many[0], many[1], s}, []int{0}, func(ns gorgonia.Nodes) *gorgonia.Node { return AddScaled(ns[0], ns[1], ns[2]) })
 	add("in place", []optest.Input{odd, s}, []int{0, 1}, func(ns gorgonia.Nodes) *gorgonia.Node {
 		return Square(DivScalar(Add(Square(ns[0]), MulExp(ns[0], ns[1])), ns[1]))
 	})

@@ -17,11 +17,7 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return Sum(m) },
 			func() *gorgonia.Node { return Mean(m) },
 		},
-		"spread": {
-			func() *gorgonia.Node { return spread(tensor.Shape{2}, 1, s) },
-			func() *gorgonia.Node { return spread(tensor.Shape{2}, 2, s) },
-			func() *gorgonia.Node { return spread(tensor.Shape{1, 2}, 1, s) },
-		},
+		"spread": {optest.Variant(spread(tensor.Shape{2}, 1), s), optest.Variant(spread(tensor.Shape{2}, 2), s), optest.Variant(spread(tensor.Shape{1, 2}, 1), s)},
 		"weighted sum": {
 			func() *gorgonia.Node { return WeightedSum([]float32{1, 2}, s, u) },
 			func() *gorgonia.Node { return WeightedSum([]float32{2, 1}, s, u) },
@@ -34,7 +30,7 @@ func TestHash(t *testing.T) {
 		},
 		"times":        {func() *gorgonia.Node { return Times(1, m) }, func() *gorgonia.Node { return Times(2, m) }},
 		"sum products": {func() *gorgonia.Node { return SumProducts(m, m, 1) }, func() *gorgonia.Node { return SumProducts(m, m, 2) }, func() *gorgonia.Node { return Outer(m, m) }},
-		"mul groups":   {func() *gorgonia.Node { return mulGroups(1, m, m) }, func() *gorgonia.Node { return mulGroups(2, m, m) }, optest.Variant(outerGradX(), m, m), optest.Variant(outerGradY(), m, m)},
+		"mul groups":   {optest.Variant(mulGroups(1), m, m), optest.Variant(mulGroups(2), m, m), optest.Variant(outerGradX(), m, m), optest.Variant(outerGradY(), m, m)},
 		"two operands": {func() *gorgonia.Node { return Add(m, m) }, func() *gorgonia.Node { return MulScalar(m, s) }, func() *gorgonia.Node { return DivScalar(m, s) }, func() *gorgonia.Node { return MulExp(m, s) }},
 	})
 }

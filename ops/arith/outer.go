@@ -4,7 +4,6 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -13,22 +12,29 @@ import (
 // Outer returns the outer product of each row of x (R, M) with the same row of y (R, N), row after
 // row of the product: (R, M*N), where column m*N+n is x_m * y_n.
 func Outer(x, y *gorgonia.Node) *gorgonia.Node {
-	return expr.Apply(expr.Op{
-		Kind: "outer", Value: expr.X(0).Times(expr.X(1)),
-		Layout: func(in []tensor.Shape) (expr.Layout, error) {
+	return op.Apply(&op.Op{
+		Kind: "outer", Diff: []bool{true, true}, On: oncuda.Outer(),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, y := in[0], in[1]
 			if err := op.Need(len(x) == 2 && len(y) == 2 && x[0] == y[0],
 				"want two matrices with as many rows (got %v and %v)", x, y); err != nil {
-				return expr.Layout{}, err
+				return nil, err
 			}
-			return expr.Layout{
-				Shape: tensor.Shape{x[0], x[1] * y[1]}, Axes: []int{x[0], x[1], y[1]},
-				Views: []expr.View{{Strides: []int{x[1], 1, 0}}, {Strides: []int{y[1], 0, 1}}},
-			}, nil
+			return tensor.Shape{x[0], x[1] * y[1]}, nil
 		},
-		Grad: map[int]expr.Gradient{
-			0: func(in gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node { return op.Apply(outerGradX(), in[1], dy) },
-			1: func(in gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node { return op.Apply(outerGradY(), in[0], dy) },
+		Host: func(c *exec.Call) (exec.Step, error) {
+			m, n := c.In[0].Dim(1), c.In[1].Dim(1)
+			return c.For(c.Out.Dim(0), op.RowGrain(m*n), func(_, lo, hi int) {
+				for r := lo; r < hi; r++ {
+					y := c.In[1].F32[r*n:][:n]
+					for i, v := range c.In[0].F32[r*m:][:m] {
+						vector.Scale(c.Out.F32[(r*m+i)*n:][:n], v, y)
+					}
+				}
+			})
+		},
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{op.Apply(outerGradX(), in[1], dy), op.Apply(outerGradY(), in[0], dy)}
 		},
 	}, x, y)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -54,20 +53,25 @@ func reduction(kind string, mean bool) *op.Op {
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			s := in[0].Shape()
-			return gorgonia.Nodes{spread(s, float32(factor(s)), dy)}
+			return gorgonia.Nodes{op.Apply(spread(s, float32(factor(s))), dy)}
 		},
 	}
 }
 
 // spread returns an array of the given shape full of factor*dy for a scalar dy.
-func spread(shape tensor.Shape, factor float32, dy *gorgonia.Node) *gorgonia.Node {
-	return expr.Apply(expr.Op{
-		Kind: "spread", Args: fmt.Sprintf("shape=%v", shape), Value: expr.Number(factor).Times(expr.X(0)), Constant: []int{0},
-		Layout: func(in []tensor.Shape) (expr.Layout, error) {
-			return expr.Layout{Shape: shape.Clone(), Views: []expr.View{{Strides: []int{0}}}},
-				op.Need(len(in[0]) == 0, "want a scalar")
+func spread(shape tensor.Shape, factor float32) *op.Op {
+	return &op.Op{
+		Kind: "spread", Args: fmt.Sprintf("shape=%v factor=%g", shape, factor), Diff: []bool{false},
+		On: oncuda.Elements("spread", factor),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return shape.Clone(), op.Need(len(in[0]) == 0, "want a scalar")
 		},
-	}, dy)
+		Host: func(c *exec.Call) (exec.Step, error) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				vector.Fill(c.Out.F32[lo:hi], factor*c.In[0].F32[0])
+			})
+		},
+	}
 }
 
 // WeightedSum returns the sum of weights[i]*xs[i] over scalars xs, such as the parts
@@ -75,7 +79,7 @@ func spread(shape tensor.Shape, factor float32, dy *gorgonia.Node) *gorgonia.Nod
 func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	weights = append([]float32(nil), weights...)
 	o := &op.Op{Kind: "weighted sum", Args: fmt.Sprintf("weights=%v", weights), Diff: make([]bool, len(xs)),
-		On: oncuda.WeightedSum(weights)}
+		On: oncuda.Combine(weights, true)}
 	for i := range o.Diff {
 		o.Diff[i] = true
 	}
@@ -104,7 +108,7 @@ func WeightedSum(weights []float32, xs ...*gorgonia.Node) *gorgonia.Node {
 	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 		grads := make(gorgonia.Nodes, len(in))
 		for i, w := range weights {
-			grads[i] = spread(tensor.ScalarShape(), w, dy)
+			grads[i] = op.Apply(spread(tensor.ScalarShape(), w), dy)
 		}
 		return grads
 	}

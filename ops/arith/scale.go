@@ -1,10 +1,11 @@
 package arith
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -12,36 +13,65 @@ import (
 
 // DivScalar returns x / s for x of any shape and a scalar s, such as logits by a
 // learned temperature.
-func DivScalar(x, s *gorgonia.Node) *gorgonia.Node {
-	return scaling("div scalar", expr.Number(1).Over(expr.X(1)), func(in gorgonia.Nodes, out, dy *gorgonia.Node) *gorgonia.Node {
-		// ds = -sum(dy*x)/s^2 = -sum(dy*out)/s: with the output, x need not be kept.
-		return op.Apply(scaledDot("div scalar ds", oncuda.Dot(-1, true), func(s float32) float32 {
-			return -1 / s
-		}), dy, out, in[1])
-	}, x, s)
-}
+func DivScalar(x, s *gorgonia.Node) *gorgonia.Node { return op.Apply(divScalarOp(), x, s) }
 
 // MulScalar returns x * s for x of any shape and a scalar s.
-func MulScalar(x, s *gorgonia.Node) *gorgonia.Node {
-	return scaling("mul scalar", expr.X(1), func(in gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return op.Apply(scaledDot("mul scalar ds", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, in[0], in[1])
-	}, x, s)
-}
+func MulScalar(x, s *gorgonia.Node) *gorgonia.Node { return op.Apply(mulScalarOp(), x, s) }
 
 // MulExp returns x * exp(t) for x of any shape and a scalar t, such as scores by the
 // logarithm of a learned scale (Radford et al. 2021).
-func MulExp(x, t *gorgonia.Node) *gorgonia.Node {
-	return scaling("mul exp", expr.X(1).Exp(), func(in gorgonia.Nodes, out, dy *gorgonia.Node) *gorgonia.Node {
-		// dt = sum(dy*x)*exp(t) = sum(dy*out): with the output, x need not be kept.
-		return op.Apply(scaledDot("mul exp dt", oncuda.Dot(1, false), func(float32) float32 { return 1 }), dy, out, in[1])
-	}, x, t)
+func MulExp(x, t *gorgonia.Node) *gorgonia.Node { return op.Apply(mulExpOp(), x, t) }
+
+func divScalarOp() *op.Op {
+	o := scaling("div scalar", "div_scalar", func(s float32) float32 { return 1 / s })
+	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		// ds = -sum(dy*x)/s^2 = -sum(dy*out)/s: with the output, x need not be kept.
+		ds := op.Apply(scaledDot("div scalar ds", oncuda.Dot(-1, true), func(s float32) float32 {
+			return -1 / s
+		}), dy, out, in[1])
+		return gorgonia.Nodes{DivScalar(dy, in[1]), ds}
+	}
+	return o
 }
 
-// scaling returns factor * x for a factor that a scalar s makes; grad is the gradient of s.
-func scaling(kind string, factor *expr.Value, grad expr.Gradient, x, s *gorgonia.Node) *gorgonia.Node {
-	return expr.Apply(expr.Op{
-		Kind: kind, Value: factor.Times(expr.X(0)), Layout: expr.Alike(1), Grad: map[int]expr.Gradient{1: grad},
-	}, x, s)
+func mulExpOp() *op.Op {
+	o := scaling("mul exp", "mul_exp", exp32)
+	o.Grad = func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
+		// dt = sum(dy*x)*exp(t) = sum(dy*out): with the output, x need not be kept.
+		dt := op.Apply(scaledDot("mul exp dt", oncuda.Dot(1, false), func(float32) float32 {
+			return 1
+		}), dy, out, in[1])
+		return gorgonia.Nodes{MulExp(dy, in[1]), dt}
+	}
+	return o
+}
+
+func exp32(x float32) float32 { return float32(math.Exp(float64(x))) }
+
+func mulScalarOp() *op.Op {
+	o := scaling("mul scalar", "mul_scalar", func(s float32) float32 { return s })
+	o.Grad = func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+		ds := op.Apply(scaledDot("mul scalar ds", oncuda.Dot(1, false), func(float32) float32 {
+			return 1
+		}), dy, in[0], in[1])
+		return gorgonia.Nodes{MulScalar(dy, in[1]), ds}
+	}
+	return o
+}
+
+// scaling returns an op out = factor(s) * x, whose kernel has a name.
+func scaling(kind, kernel string, factor func(s float32) float32) *op.Op {
+	return &op.Op{
+		Kind: kind, Diff: []bool{true, true}, InPlace: []int{0}, On: oncuda.Elements(kernel),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			return in[0].Clone(), op.Need(len(in[1]) == 0, "want a scalar (got %v)", in[1])
+		},
+		Host: func(c *exec.Call) (exec.Step, error) {
+			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				vector.Scale(c.Out.F32[lo:hi], factor(c.In[1].F32[0]), c.In[0].F32[lo:hi])
+			})
+		},
+	}
 }
 
 // dotBlock is the number of elements of a partial sum: fixed, so that the result

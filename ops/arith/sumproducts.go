@@ -6,7 +6,6 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/ops/arith/internal/oncuda"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -36,7 +35,7 @@ func SumProducts(x, y *gorgonia.Node, n int) *gorgonia.Node {
 			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{mulGroups(n, in[1], dy), mulGroups(n, in[0], dy)}
+			return gorgonia.Nodes{op.Apply(mulGroups(n), in[1], dy), op.Apply(mulGroups(n), in[0], dy)}
 		},
 	}, x, y)
 }
@@ -54,14 +53,21 @@ func sumProducts(dst, x, y []float32) {
 }
 
 // mulGroups returns x (R, K*n) with each of its groups of n columns times dy (R, n).
-func mulGroups(n int, x, dy *gorgonia.Node) *gorgonia.Node {
-	return expr.Apply(expr.Op{
-		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Value: expr.X(0).Times(expr.X(1)), Constant: []int{0, 1},
-		Layout: func(in []tensor.Shape) (expr.Layout, error) {
-			rows, width := in[0][0], in[0][1]
-			return expr.Layout{
-				Shape: in[0].Clone(), Axes: []int{rows, width / n, n}, Views: []expr.View{{}, {Strides: []int{n, 0, 1}}},
-			}, nil
+func mulGroups(n int) *op.Op {
+	return &op.Op{
+		Kind: "mul groups", Args: fmt.Sprintf("n=%d", n), Diff: []bool{false, false}, InPlace: []int{0},
+		On:    oncuda.MulGroups(n),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
+		Host: func(c *exec.Call) (exec.Step, error) {
+			width := c.In[0].Dim(1)
+			return c.For(c.Out.Dim(0), op.RowGrain(width), func(_, lo, hi int) {
+				for r := lo; r < hi; r++ {
+					dx, x, dy := c.Out.F32[r*width:][:width], c.In[0].F32[r*width:][:width], c.In[1].F32[r*n:][:n]
+					for at := 0; at < width; at += n {
+						vector.Mul(dx[at:][:n], x[at:][:n], dy)
+					}
+				}
+			})
 		},
-	}, x, dy)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -208,7 +207,7 @@ func (b *batchNorm) forward(n int) *op.Op {
 			gated := *b
 			if b.added {
 				if b.relu {
-					dy = expr.Apply(expr.Op{Kind: "relu dx", Value: expr.X(1).WhereAbove(expr.X(0))}, out, dy)
+					dy = op.Apply(relu.backward(), out, dy)
 				}
 				grads[b.residual()] = dy
 				gated.relu = false

@@ -27,7 +27,7 @@ func nnCases() []optest.Case {
 	for i := range rows {
 		every.Data.([]int32)[i] = int32(i)
 	}
-	return []optest.Case{
+	return append(optest.ElementCases(elementOps()), []optest.Case{
 		{Name: "linear", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Linear(ns[0], ns[1], ns[2]) }},
 		{Name: "linear part", Inputs: []optest.Input{x, optest.F32s(r, "w", 77, d), optest.F32s(r, "b", 77)}, WRT: []int{0, 1, 2}, GEMM: true,
@@ -38,7 +38,6 @@ func nnCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return LinearActivated(ns[0], ns[1], ns[2], "gelu_tanh")
 			}},
-		{Name: "quick_gelu alone", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Activated(ns[0], "quick_gelu") }},
 		{Name: "swiglu", Inputs: []optest.Input{optest.F32s(r, "x", rows, 642)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SwiGLU(ns[0]) }},
 		{Name: "scale columns", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ScaleColumns(ns[0], ns[1]) }},
 		{Name: "scale shift", Inputs: []optest.Input{x, optest.F32s(r, "scale", 2*d), optest.F32s(r, "shift", 2*d)}, WRT: []int{0, 1, 2},
@@ -67,10 +66,6 @@ func nnCases() []optest.Case {
 		{Name: "batch norm, residual, relu", Inputs: []optest.Input{tall, narrow, narrower, rest}, WRT: []int{0, 1, 2, 3},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return batchNormThen(true, ns[3])(ns) }},
 		{Name: "batch norm, relu", Inputs: []optest.Input{tall, narrow, narrower}, WRT: []int{0, 1, 2}, Build: batchNormThen(true, nil)},
-		{Name: "gelu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }},
-		{Name: "relu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return ReLU(ns[0]) }},
-		{Name: "tanh", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Tanh(ns[0]) }},
-		{Name: "silu", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SiLU(ns[0]) }},
 		{Name: "dropout", Inputs: []optest.Input{x, key}, WRT: []int{0},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 				return Dropout(ns[0], DropoutBits(ns[1], 1, rows, d, 0.9), 0.9)
@@ -116,5 +111,5 @@ func nnCases() []optest.Case {
 		{Name: "l2 normalize", Inputs: []optest.Input{x}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return L2Normalize(ns[0], 1e-12) }},
 		{Name: "patchify", Inputs: []optest.Input{optest.F32s(r, "images", 4, 3, 64, 64)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Patchify(ns[0], 16) }},
 		{Name: "prepend token", Inputs: []optest.Input{x, vector}, WRT: []int{0, 1}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return PrependToken(ns[0], ns[1], 30) }},
-	}
+	}...)
 }

@@ -37,22 +37,26 @@ func TestLayerNorm(t *testing.T) {
 	}
 }
 
-func TestGELU(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 4))
-	for _, shape := range append([][]int{{9}, {5, 2000}}, optest.RandomShapes(r, 6, 9, 40)...) {
-		x := optest.F32s(r, "x", shape...)
-		for i := range x.Floats() {
-			x.Floats()[i] *= 4
-		}
-		build := func(ns gorgonia.Nodes) *gorgonia.Node { return GELU(ns[0]) }
-		want := make([]float32, len(x.Floats()))
-		for i, v := range x.Floats() {
-			want[i] = float32(float64(v) * 0.5 * math.Erfc(-float64(v)/math.Sqrt2))
-		}
-		optest.Near(t, "gelu", optest.Eval(t, build, x).F32, want, 1e-5)
-		optest.CheckGrad(t, build, []int{0}, 1e-2, 1e-3, x)
+// elementOps are the activations that no product makes.
+func elementOps() []optest.Elements {
+	type nodes = gorgonia.Nodes
+	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+	quick := func(ns nodes) *gorgonia.Node { return Activated(ns[0], "quick_gelu") }
+	return []optest.Elements{
+		{Name: "gelu", Operands: 1, From: -4, To: 4, Tol: 1e-5, Build: func(ns nodes) *gorgonia.Node { return GELU(ns[0]) },
+			Of: func(x []float64) float64 { return x[0] * .5 * math.Erfc(-x[0]/math.Sqrt2) }},
+		{Name: "quick_gelu alone", Operands: 1, Tol: 1e-5, Build: quick,
+			Of: func(x []float64) float64 { return x[0] * sigmoid(1.702*x[0]) }},
+		{Name: "relu", Operands: 1, Bend: 1e-9, Build: func(ns nodes) *gorgonia.Node { return ReLU(ns[0]) },
+			Of: func(x []float64) float64 { return max(x[0], 0) }},
+		{Name: "silu", Operands: 1, Build: func(ns nodes) *gorgonia.Node { return SiLU(ns[0]) },
+			Of: func(x []float64) float64 { return x[0] * sigmoid(x[0]) }},
+		{Name: "tanh", Operands: 1, Build: func(ns nodes) *gorgonia.Node { return Tanh(ns[0]) },
+			Of: func(x []float64) float64 { return math.Tanh(x[0]) }},
 	}
 }
+
+func TestElements(t *testing.T) { optest.CheckElements(t, elementOps()) }
 
 func TestDropout(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))

@@ -44,6 +44,7 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return ScaleShift(part, v, v, 0) },
 			func() *gorgonia.Node { return ScaleShift(part, v, v, 1) },
 		},
+		"scale shift dx": {optest.Variant(scaleShiftGrad(0), part, v), optest.Variant(scaleShiftGrad(1), part, v)},
 		"soft pool": {
 			func() *gorgonia.Node { return SoftPool(m, m, key, 6) },
 			func() *gorgonia.Node { return SoftPool(m, m, bits, 1) },
@@ -143,7 +144,7 @@ func TestHash(t *testing.T) {
 			func() *gorgonia.Node { return LinearPart(m, m, v, 4, 8) },
 		},
 		"two operands": {
-			optest.Variant(linear{}.gradX(0), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(0), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m),
+			optest.Variant(linear{}.gradX(0), m, m), optest.Variant(linear{}.gradW(12), m, m), optest.Variant(linear{from: 1}.gradX(0), m, m), optest.Variant(linear{}.gradW(13), m, m), optest.Variant(gelu.backward(), m, m), optest.Variant(activationGrad(vector.ByGELU), m, m), optest.Variant(activationGrad(vector.BySiLU), m, m), optest.Variant(alone(vector.ByGELU).backward(), m, m), optest.Variant(alone(vector.ByGELUTanh).backward(), m, m), optest.Variant(scaleColumnsGrad(), m, m),
 			optest.Variant(maxTokensGrad(3), m, m), optest.Variant(maxTokensGrad(4), m, m), optest.Variant(sortPool{3, 1}.gradX(), m, m), optest.Variant(sortPool{4, 1}.gradX(), m, m), optest.Variant(sortPool{3, 2}.gradX(), m, m),
 		},
 		"three matrices": {
@@ -154,6 +155,7 @@ func TestHash(t *testing.T) {
 		},
 		"one operand": {
 			func() *gorgonia.Node { return GELU(m) },
+			func() *gorgonia.Node { return Activated(m, "gelu") },
 			func() *gorgonia.Node { return Activated(m, "gelu_tanh") },
 			func() *gorgonia.Node { return SwiGLU(m) },
 			func() *gorgonia.Node { return RepeatRows(m, 2) },

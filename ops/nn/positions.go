@@ -5,7 +5,6 @@ import (
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
-	"github.com/geoalign/geoalign/ops/expr"
 	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
@@ -15,27 +14,48 @@ import (
 // AddPositions adds the first l rows of table (N, D), N >= l, to every sequence of l
 // rows of x (B*l, D). Rows of the table beyond l have gradient zero.
 func AddPositions(x, table *gorgonia.Node, l int) *gorgonia.Node {
-	return expr.Apply(expr.Op{
-		Kind: "add positions", Args: fmt.Sprintf("l=%d", l), Value: expr.X(0).Plus(expr.X(1)),
-		Layout: func(in []tensor.Shape) (expr.Layout, error) {
+	return op.Apply(&op.Op{
+		Kind: "add positions", Args: fmt.Sprintf("l=%d", l), Diff: []bool{true, true}, InPlace: []int{0},
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
 			x, table := in[0], in[1]
 			if err := op.All(
 				op.Need(l > 0, "a sequence has at least one row (got %d)", l),
 				op.Need(len(x) == 2 && len(table) == 2 && x[1] == table[1], "want x (B*l, D) and table (N, D)"),
 			); err != nil {
-				return expr.Layout{}, err
+				return nil, err
 			}
-			return expr.Layout{
-					Shape: x.Clone(), Axes: []int{x[0] / l, l * x[1]}, Views: []expr.View{{}, {Strides: []int{0, 1}}},
-				}, op.All(
-					op.Need(x[0]%l == 0, "rows must be a multiple of %d (got %d)", l, x[0]),
-					op.Need(table[0] >= l, "table must have at least %d rows (got %d)", l, table[0]),
-				)
+			return x.Clone(), op.All(
+				op.Need(x[0]%l == 0, "rows must be a multiple of %d (got %d)", l, x[0]),
+				op.Need(table[0] >= l, "table must have at least %d rows (got %d)", l, table[0]),
+			)
 		},
-		Sum: map[int]func(*gorgonia.Node) *gorgonia.Node{1: func(d *gorgonia.Node) *gorgonia.Node {
-			return op.Apply(positionsGrad(l, table.Shape()[0]), d)
-		}},
+		Host: func(c *exec.Call) (exec.Step, error) {
+			rows, cols := c.In[0].Dim(0), c.In[0].Dim(1)
+			return addRepeated(c, rows, cols, l), nil
+		},
+		On: oncuda.AddRepeated(l),
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{dy, op.Apply(positionsGrad(l, in[1].Shape()[0]), dy)}
+		},
 	}, x, table)
+}
+
+// addRepeated adds the first l rows of operand 1 to every l rows of operand 0.
+func addRepeated(c *exec.Call, rows, cols, l int) exec.Step {
+	body := func(_, lo, hi int) {
+		x, table, out := c.In[0].F32, c.In[1].F32, c.Out.F32
+		for r := lo; r < hi; {
+			p := r % l
+			n := min(l-p, hi-r) // to the end of the sequence
+			at, to := r*cols, (r+n)*cols
+			vector.Add(out[at:to], x[at:to], table[p*cols:(p+n)*cols])
+			r += n
+		}
+	}
+	return func() error {
+		c.Engine.For(rows, op.RowGrain(cols), body)
+		return nil
+	}
 }
 
 // positionsGrad returns the sum over the sequences of dy (B*l, D), with zeros up to

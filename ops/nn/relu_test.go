@@ -7,6 +7,7 @@ import (
 
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/internal/optest"
+	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
@@ -31,22 +32,14 @@ func TestReLU(t *testing.T) {
 	grads, _ := optest.Gradients(t, func(ns gorgonia.Nodes) *gorgonia.Node { return arith.Sum(ReLU(ns[0])) }, []int{0},
 		optest.In("x", tensor.Shape{3}, []float32{-1, 0, 1}))
 	optest.Near(t, "gradient", grads[0], []float32{0, 0, 1}, 0)
+}
 
-	r := rand.New(rand.NewPCG(21, 22))
-	for _, shape := range append([][]int{{}, {7, 3000}}, optest.RandomShapes(r, 6, 9, 40)...) {
-		x := optest.F32s(r, "x", shape...)
-		for i, v := range x.Floats() { // no finite difference across the bend
-			if math.Abs(float64(v)) < 0.02 {
-				x.Floats()[i] = 0.5
-			}
-		}
-		want := make([]float32, len(x.Floats()))
-		for i, v := range x.Floats() {
-			if v > 0 {
-				want[i] = v
-			}
-		}
-		optest.Near(t, "relu", optest.Eval(t, build, x).F32, want, 0)
-		optest.CheckGrad(t, build, []int{0}, 1e-2, 1e-3, x)
+func TestReLUErrors(t *testing.T) {
+	_, ns := optest.Nodes([]optest.Input{optest.F32s(rand.New(rand.NewPCG(1, 2)), "x", 2), optest.F32s(rand.New(rand.NewPCG(1, 2)), "y", 3)})
+	for name, build := range map[string]func(){
+		"no operand":   func() { ReLU(nil) },
+		"other length": func() { op.Apply(relu.backward(), ns[0], ns[1]) },
+	} {
+		optest.BuildError(t, name, "", build)
 	}
 }

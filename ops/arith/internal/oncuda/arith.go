@@ -9,6 +9,23 @@ import (
 
 var arithSource = cuda.NewSource(files, "arith", "arith.cu")
 
+// Elements is the step of an elementwise op: kernel (out, number of elements, operands..., further...).
+func Elements(kernel string, further ...any) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, n := cuda.Load(c, arithSource, kernel), c.Out.Shape.TotalSize()
+		return func() {
+			args := []any{c.Out, int64(n)}
+			for _, x := range c.In {
+				args = append(args, x)
+			}
+			k.Enqueue(fours(n), append(args, further...)...)
+		}
+	})
+}
+
+// fours is the grid of n elements, four to a thread.
+func fours(n int) cuda.Grid { return cuda.Grid{X: cuda.Blocks(n, 1024), Threads: 256} }
+
 // Sum is the step of the sum of operand 0, or of its mean.
 func Sum(mean bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
@@ -51,11 +68,16 @@ func sum(c *exec.DeviceCall, factor float64, dot, over bool) cuda.Step {
 	}
 }
 
-// WeightedSum is the step of WeightedSum: eight scalars at a time, behind the first eight by seven beside the result so
-// far.
-func WeightedSum(weights []float32) cuda.Steps {
+// Combine is the step of Combine, or with scalars of WeightedSum: eight arrays at a time, behind the first eight by
+// seven beside the result so far.
+func Combine(weights []float32, scalars bool) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k := cuda.Load(c, arithSource, "weighted_sum")
+		n, name := c.Out.Shape.TotalSize(), "combine"
+		grid := fours(n)
+		if scalars {
+			grid, name = cuda.Grid{}, "weighted_sum"
+		}
+		k := cuda.Load(c, arithSource, name)
 		return func() {
 			for at := 0; at < len(c.In); {
 				var xs, ws [8]any
@@ -70,7 +92,11 @@ func WeightedSum(weights []float32) cuda.Steps {
 				for i := count; i < 8; i++ {
 					ws[i] = float32(0)
 				}
-				k.Enqueue(cuda.Grid{}, append(append([]any{c.Out, count}, xs[:]...), ws[:]...)...)
+				args := []any{c.Out}
+				if !scalars {
+					args = append(args, int64(n))
+				}
+				k.Enqueue(grid, append(append(append(args, count), xs[:]...), ws[:]...)...)
 			}
 		}
 	})
@@ -117,5 +143,21 @@ func products(layout func(c *exec.DeviceCall) (depth int, a, b strides)) cuda.St
 			k.Enqueue(grid, c.Out, c.In[0], c.In[1], int64(size), n, depth, int64(a.row), a.step, a.col, int64(b.row),
 				b.step, b.col)
 		}
+	})
+}
+
+// MulGroups is the step of mulGroups.
+func MulGroups(n int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, size, width := cuda.Load(c, arithSource, "mul_groups"), c.Out.Shape.TotalSize(), c.Out.Shape[1]
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], width, n) }
+	})
+}
+
+// Outer is the step of Outer.
+func Outer() cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, size, m, n := cuda.Load(c, arithSource, "outer"), c.Out.Shape.TotalSize(), c.In[0].Shape[1], c.In[1].Shape[1]
+		return func() { k.Enqueue(fours(size), c.Out, int64(size), c.In[0], c.In[1], m, n) }
 	})
 }

@@ -3,6 +3,8 @@
 #define GELU_TANH 2
 #define QUICK_GELU 3
 #define SILU 4
+#define RELU 5
+#define TANH 6
 
 // n neighbours that are read or written at once: their address is aligned to all of them.
 template <class T, int n> struct alignas(sizeof(T) * n) Neighbours {
@@ -96,21 +98,29 @@ __device__ __forceinline__ float gate(float x) {
 #endif
 }
 
-// gelu: x Phi(x); gelu_tanh, quick_gelu, silu: x sigmoid(SLOPE x + CUBIC x^3).
+// gelu: x Phi(x); gelu_tanh, quick_gelu, silu: x sigmoid(SLOPE x + CUBIC x^3); relu: max(x, 0), NaN of NaN.
 __device__ __forceinline__ float activation(float x) {
 #if F == GELU
   x = x < -14.f ? -14.f : x; // so is -Inf; the compiler would make a branch of a choice between results
   return x * normal_distribution(x);
+#elif F == RELU
+  return x < 0.f ? 0.f : x;
+#elif F == TANH
+  return tanhf(x);
 #else
   return x * gate(x);
 #endif
 }
 
-// The derivative at x.
+// The derivative at x, of relu and tanh for the result x.
 __device__ __forceinline__ float derivative(float x) {
 #if F == GELU // Phi(x) + x phi(x)
   x = x < -14.f ? -14.f : x > 14.f ? 14.f : x;
   return normal_distribution(x) + x * 0.39894228040143268f * normal_density(x);
+#elif F == RELU
+  return x > 0.f ? 1.f : 0.f;
+#elif F == TANH
+  return 1.f - x * x;
 #else // s + x s (1 - s) (SLOPE + 3 CUBIC x^2)
   float s = gate(x);
   return s + x * s * (1.f - s) * (SLOPE + 3.f * CUBIC * x * x);

@@ -6,8 +6,14 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 )
 
-// activationSource has the activations, by the numbers of vector.Activation.
+// activationSource has the activations, by the numbers of vector.Activation and those that follow.
 var activationSource = cuda.NewSource(files, "activation", "activation.cu")
+
+// Activations that no product is followed by.
+const (
+	ReLU = vector.BySiLU + 1 + iota
+	Tanh
+)
 
 // activationThreads is how many threads a block has, each for 16 values.
 const activationThreads = 256
@@ -42,7 +48,7 @@ func Activation(of vector.Activation) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activate(c, of, &c.Out, &c.In[0]) })
 }
 
-// ActivationGrad is the step of its gradient for x and dy.
+// ActivationGrad is the step of its gradient for x, or the result of relu and tanh, and dy.
 func ActivationGrad(of vector.Activation) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step { return activateGradient(c, of, &c.Out, &c.In[0], &c.In[1]) })
 }

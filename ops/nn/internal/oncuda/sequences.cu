@@ -1,5 +1,21 @@
-// Rows of sequences: what is put before or repeated for each sequence, and the sums over sequences that are their
+// Rows of sequences: what is added to, put before or repeated for each sequence, and the sums over sequences that are their
 // gradients.
+
+// y (rows) = x + table (l), which begins anew with each sequence of l rows. y may be x.
+extern "C" __global__ void add_repeated(float *y, const float *x, const float *table, int rows, int cols, int l) {
+  int row = WARP_ROW;
+  if (row >= rows) return;
+  size_t at = (size_t)row * cols, from = (size_t)(row % l) * cols;
+#pragma unroll
+  EACH_PIECE(k, col, cols) {
+    float v[PIECE], t[PIECE];
+    load_piece(v, x + at, col);
+    load_piece(t, table + from, col);
+#pragma unroll
+    for (int j = 0; j < PIECE; j++) v[j] += t[j];
+    store_piece(y + at, col, v);
+  }
+}
 
 #if COPY
 // y (rows) is, for each sequence, head (first rows, the same for all of them; 0: nothing) and then count rows of x, of which skip

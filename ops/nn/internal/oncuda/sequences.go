@@ -7,6 +7,16 @@ import (
 
 var sequencesSource = cuda.NewSource(files, "sequences", "rows.cuh", "sequences.cu")
 
+// AddRepeated adds the first l rows of operand 1 to every l rows of operand 0.
+func AddRepeated(l int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		rows, cols := sizeOf(c.In[0])
+		p := pieceOf(cols)
+		k := cuda.Load(c, sequencesSource, "add_repeated", cuda.Value("PIECE", p), cuda.Is("COPY", false))
+		return func() { k.Enqueue(pieceGrid(rows, cols, p), c.Out, c.In[0], c.In[1], rows, cols, l) }
+	})
+}
+
 // sequenceCopy makes of each sequence first rows of operand head and then count rows of operand 0, without skip rows
 // before each of its sequences.
 type sequenceCopy struct{ head, first, count, skip int }
