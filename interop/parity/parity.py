@@ -29,7 +29,7 @@ def compare(peer, case, path, folder):
     import torch
 
     import published
-    from ours import Ours, measure
+    from ours import GRADIENT, Ours, measure
 
     torch.set_num_threads(2)
     torch.manual_seed(1)
@@ -39,7 +39,7 @@ def compare(peer, case, path, folder):
     ours = Ours(path, published.in_double() if getattr(p, "DOUBLE", True) else torch.float32)
     with contextlib.redirect_stdout(io.StringIO()):
         result = p.run(ours, case)
-    print(json.dumps(measure(ours, result)))
+    print(json.dumps(measure(ours, result, getattr(p, "GRADIENT", GRADIENT))))
 
 
 def commit(folder):
