@@ -71,7 +71,7 @@ def main():
             number = lambda k: f"{figures[k]:.1e}" if k in figures else ""
             gradients = f"{number('gradients')} of {figures['parameters']}" if figures.get("parameters") else ""
             scores = number("scores") + (f" ({figures['undecided']})" if "undecided" in figures else "")
-            what = " ".join([f"`{config}`", *(f"`{s}`" for s in sets)])
+            what = " ".join([f"`{config}`" if config else "the defaults", *(f"`{s}`" for s in sets)])
             print(f"| {at} | {case} | {what} | {scores} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
     for line in failed:
         print(line)
