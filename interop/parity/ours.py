@@ -87,8 +87,8 @@ def differ(ours, found):
     return [f"{k} is {ours.recalls[k]}, published {v}" for k, v in printed.items() if v != ours.recalls[k]]
 
 
-def measure(ours, r):
-    """Returns the figures of a comparison, and what misses a bound."""
+def measure(ours, r, bound=GRADIENT):
+    """Returns the figures of a comparison, and what misses a bound; bound is that of gradients."""
     figures, missed = {}, []
     if r.scores is not None:
         apart = r.scores.double() - ours["scores"].double()
@@ -108,7 +108,7 @@ def measure(ours, r):
         size = largest(theirs) if largest(theirs) > 1e-7 * most else most  # below, it is rounding of what is 0
         d = largest(theirs.double() - have.double()) / max(size, 1e-30)
         figures["gradients"] = max(figures.get("gradients", 0), d)
-        if not d <= GRADIENT:
+        if not d <= bound:
             missed.append(f"gradient of {name} differs by {d:.1e} of {largest(theirs):.1e}")
     found = r.recalls or r.evaluate and r.evaluate(r.scores.numpy())
     if found:

@@ -29,7 +29,7 @@ def compare(peer, case, path, folder):
     import torch
 
     import published
-    from ours import Ours, measure
+    from ours import GRADIENT, Ours, measure
 
     torch.set_num_threads(2)
     torch.manual_seed(1)
@@ -39,7 +39,7 @@ def compare(peer, case, path, folder):
     ours = Ours(path, published.in_double() if getattr(p, "DOUBLE", True) else torch.float32)
     with contextlib.redirect_stdout(io.StringIO()):
         result = p.run(ours, case)
-    print(json.dumps(measure(ours, result)))
+    print(json.dumps(measure(ours, result, getattr(p, "GRADIENT", GRADIENT))))
 
 
 def commit(folder):
@@ -71,7 +71,7 @@ def main():
             number = lambda k: f"{figures[k]:.1e}" if k in figures else ""
             gradients = f"{number('gradients')} of {figures['parameters']}" if figures.get("parameters") else ""
             scores = number("scores") + (f" ({figures['undecided']})" if "undecided" in figures else "")
-            what = " ".join([f"`{config}`", *(f"`{s}`" for s in sets)])
+            what = " ".join([f"`{config}`" if config else "the defaults", *(f"`{s}`" for s in sets)])
             print(f"| {at} | {case} | {what} | {scores} | {number('loss')} | {gradients} | {figures.get('recalls', '')} |", flush=True)
     for line in failed:
         print(line)

@@ -5,7 +5,7 @@ import torch
 from hosts import IMAGE, Batch, Recorder, both, features, options, sizes, text
 from ours import Names, Result
 
-FOLDER, PYTHON2 = "SCAN", True
+FOLDER, PYTHON2, DOUBLE = "SCAN", True, False
 CASES = {
     "t2i, LogSumExp": ("gssf-scan", []),
     "t2i, mean": ("gssf-scan", ["model.interaction.pool=mean"]),

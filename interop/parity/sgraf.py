@@ -8,6 +8,7 @@ from ours import Names, Result
 
 FOLDER, PYTHON2 = "SGRAF", True
 CASES = {"SGR": ("gssf-sgraf", []), "SAF": ("gssf-sgraf", ["model.interaction.kind=saf"])}
+GRADIENT = 2e-4  # the gradient of the score's bias is a sum whose terms cancel
 NORM = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1 - 1e-5}
 
 

@@ -4,7 +4,7 @@ import torch
 from hosts import IMAGE, Batch, both, one_hot, options, sizes, text
 from ours import Names, Result
 
-FOLDER, PYTHON2 = "vsepp", True
+FOLDER, PYTHON2, DOUBLE = "vsepp", True, False
 CASES = {"cosine, hardest negatives": ("gssf-vsepp", [])}
 
 
