@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop race fuzz campaign differential lint experiments vuln generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop real race fuzz campaign differential lint experiments vuln generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -76,6 +76,12 @@ vuln: ## known vulnerabilities in what is called, where their database can be re
 interop: ## compare with the real packages at full size; PYTHON=venv/bin/python names an interpreter that has them (docs/interop.md)
 	@[ -n "$(PYTHON)" ] || { echo "interop: name an interpreter that has torch, transformers, timm, open_clip, safetensors, onnx and onnxruntime: make interop PYTHON=venv/bin/python"; exit 1; }
 	CGO_ENABLED=0 GEOALIGN_PYTHON="$(if $(findstring /,$(PYTHON)),$(abspath $(PYTHON)),$(PYTHON))" $(GO) test ./interop -v -count 1 -timeout 60m
+
+REAL_CACHE ?= $(HOME)/.cache/geoalign-real
+real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-transformers; PYTHON=venv/bin/python, STS=folder of STS12 to STS14
+	@[ -n "$(PYTHON)" ] || { echo "real: skipped: name an interpreter that has sentence-transformers: make real PYTHON=venv/bin/python"; exit 0; }; \
+	CGO_ENABLED=0 $(GO) test -c -o bin/geoalign.test . && \
+	$(PYTHON) interop/real.py --trainer bin/trainer --cache "$(REAL_CACHE)" $(if $(STS),--sts "$(STS)") --speed bin/geoalign.test
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh
