@@ -4,7 +4,7 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop parity race fuzz campaign differential lint experiments vuln generated ci
+.PHONY: help deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -81,6 +81,12 @@ parity: ## the programs of published repositories judge ours; PEERS=DIR has thei
 	@[ -n "$(PYTHON)" ] && [ -n "$(PEERS)" ] || { echo "parity: name an interpreter and a folder of working trees: make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp]"; exit 1; }
 	CGO_ENABLED=0 $(GO) build -o bin/parity ./interop/parity
 	$(PYTHON) interop/parity/parity.py --peers "$(PEERS)" --program bin/parity $(if $(ONLY),--only "$(ONLY)")
+
+REAL_CACHE ?= $(HOME)/.cache/geoalign-real
+real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-transformers; PYTHON=venv/bin/python, STS=folder of STS12 to STS14
+	@[ -n "$(PYTHON)" ] || { echo "real: skipped: name an interpreter that has sentence-transformers: make real PYTHON=venv/bin/python"; exit 0; }; \
+	CGO_ENABLED=0 $(GO) test -c -o bin/geoalign.test . && \
+	$(PYTHON) interop/real.py --trainer bin/trainer --cache "$(REAL_CACHE)" $(if $(STS),--sts "$(STS)") --speed bin/geoalign.test
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh

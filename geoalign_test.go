@@ -1,8 +1,11 @@
 package geoalign
 
 import (
+	"fmt"
 	"image"
 	"math"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +86,27 @@ func TestSimilarity(t *testing.T) {
 	b := Matrix{3, 2, []float32{3, 4, 4, -3, -6, -8}}
 	if s := Similarity(a, b); !slices.Equal(s.Data, []float32{1, 0, -1, 0, 0, 0}) || s.Rows != 2 || s.Dim != 3 {
 		t.Errorf("%v", s)
+	}
+}
+
+// TestExample: the program of examples/encode, a module of its own, builds and compares texts.
+func TestExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir, root := t.TempDir(), check.Get(filepath.Abs("."))(t)
+	example, bin := filepath.Join(root, "examples", "encode"), filepath.Join(dir, "encode")
+	// In a workspace with this module, whose packages are built already.
+	check.OK(t, os.WriteFile(filepath.Join(dir, "go.work"), fmt.Appendf(nil, "go 1.26.0\nuse (\n%q\n%q\n)\n", root, example), 0o666))
+	check.OK(t, os.WriteFile(filepath.Join(dir, "go.work.sum"), check.Get(os.ReadFile("go.sum"))(t), 0o666))
+	cmd := exec.Command("go", "build", "-o", bin, ".")
+	cmd.Dir, cmd.Env = example, append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, msg)
+	}
+	said, err := exec.Command(bin, weightstest.Stored(t, "bert"), "a red square", "blue").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(said), " 1.000  a red square\n") || !strings.HasSuffix(string(said), "  blue\n") {
+		t.Errorf("%v: %s", err, said)
 	}
 }
 

@@ -8,7 +8,7 @@
 //	r, err := run.New(ctx, cfg, run.Options{Log: os.Stderr})
 //	...
 //	defer r.Close()
-//	result, err := r.Train(ctx) // result.Path, result.Scores
+//	result, err := r.Train(ctx) // result.Folder, result.Scores
 //
 // What else a person does with a checkpoint has a room of its own above this package: run/embed galleries, regions
 // and queries, run/explain what scores rest on, run/convert models of other programs and runs made of others. Below it

@@ -119,10 +119,12 @@ func (m *Model) Has(name string) bool {
 const (
 	imagePositions = "image/pos_embed"
 	textPositions  = "text/embeddings/position/weight"
+	tokenTypes     = "text/embeddings/token_type/weight"
 )
 
 // Read converts a parameter to float32 in dst, of the given shape. A position table of images is resampled to
-// another grid, by the law of the family (encoders.InterpolatePositions or SmoothPositions), one of texts is cut.
+// another grid, by the law of the family (encoders.InterpolatePositions or SmoothPositions), one of texts is cut. So is
+// a table of other than two types of tokens, or it gets rows of zeros.
 // Another shape of any other parameter is an error.
 func (m *Model) Read(name string, shape []int, dst []float32) error {
 	v, ok := m.fit.values[name]
@@ -140,6 +142,11 @@ func (m *Model) Read(name string, shape []int, dst []float32) error {
 		switch {
 		case bare == imagePositions:
 			return m.done(name, resampled, m.resample(name, v, shape, dst))
+		case bare == tokenTypes: // of which single texts have the first alone: others are left out, or 0
+			all := make([]float32, count(v.shape))
+			err := v.read(all)
+			clear(dst[copy(dst, all):])
+			return m.done(name, cut, err)
 		case bare == textPositions && shape[0] < v.shape[0]:
 			all := make([]float32, count(v.shape))
 			err := v.read(all)

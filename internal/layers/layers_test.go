@@ -15,7 +15,7 @@ const module = "github.com/geoalign/geoalign/"
 // order is the layers from the top: a package imports packages of its own line and of lines
 // below it. A folder stands for all below it that have no line of their own.
 var order = [][]string{
-	{"cmd", "tools", "interop", "experiments"},
+	{"cmd", "tools", "interop", "experiments", "examples"},
 	{"."},
 	{"bench", "serve"},
 	{"run"},

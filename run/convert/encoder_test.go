@@ -206,3 +206,29 @@ func TestImageEncoders(t *testing.T) {
 		near(t, name, pictured(check.Get(Open(dir, run.OpenOptions{}))(t)), want)
 	}
 }
+
+// TestTokenTypes: weights with another number of types of tokens have the vectors of those with two, of which texts alone
+// have the first.
+func TestTokenTypes(t *testing.T) {
+	want, _ := rowsOf(t, weightstest.Stored(t, "bert"))
+	for _, n := range []int{1, 3} {
+		folder := weightstest.Stored(t, "bert")
+		path := filepath.Join(folder, "model.safetensors")
+		f := check.Get(safetensors.Open(path))(t)
+		var list []safetensors.Tensor
+		for _, x := range f.Tensors() {
+			v, shape := check.Get(f.Float32(x.Name))(t), x.Shape
+			if strings.HasSuffix(x.Name, "token_type_embeddings.weight") {
+				v, shape = append(v[:8], make([]float32, 8*(n-1))...), []int{n, 8}
+			}
+			list = append(list, safetensors.Tensor{Name: x.Name, Shape: shape, Data: v})
+		}
+		check.OK(t, f.Close())
+		out := check.Get(os.Create(path))(t)
+		check.OK(t, safetensors.Write(out, list, nil))
+		check.OK(t, out.Close())
+		got, _ := rowsOf(t, folder)
+		near(t, fmt.Sprint(n, " types"), got, want)
+		check.Get(Import(t.Context(), ImportOptions{From: folder, Out: filepath.Join(t.TempDir(), "run")}))(t)
+	}
+}
