@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ type convPlan struct {
 	file   *File
 	blocks []string
 	rules  []rule
-	err    error
+	err    error // the first
 }
 
 // shape is that of a tensor, nil where it is not there.
@@ -159,7 +160,7 @@ var (
 		"encoder.stages.#.downsampling_layer.1", "encoder.stages.#.layers.%.", "dwconv", "layernorm", "pwconv1", "pwconv2",
 		"layer_scale_parameter", "layernorm"}
 	nextTimm = nextNames{"stem.0", "stem.1", "stages.#.downsample.0", "stages.#.downsample.1", "stages.#.blocks.%.",
-		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "head.norm | norm_pre"}
+		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "head.norm"}
 )
 
 // planNext reads ConvNeXt below a prefix.
@@ -202,13 +203,9 @@ func planNext(f *File, n nextNames, prefix string) *convPlan {
 			break
 		}
 	}
-	for _, which := range []string{"weight", "bias"} {
-		names := strings.Split(n.last, " | ")
-		for i := range names {
-			names[i] = prefix + names[i] + "." + which
-		}
-		if p.file.find("", strings.Join(names, " | "), "", "") != nil {
-			p.rules = append(p.rules, rule{"image/norm/" + which, strings.Join(names, " | "), nil})
+	if p.shape(prefix+n.last+".weight") != nil {
+		for _, which := range []string{"weight", "bias"} {
+			p.rules = append(p.rules, rule{"image/norm/" + which, prefix + n.last + "." + which, nil})
 		}
 	}
 	return p
@@ -339,8 +336,8 @@ var timmMobile = family{
 		if architecture == "" {
 			d.note("no file says which network it is: it is read as efficientnet_lite, with ReLU6 and the borders of PyTorch")
 		}
-		if d.config.Args.Stride != 0 && d.config.Args.Stride != 32 {
-			return fmt.Errorf("%s has output_stride %d, and 32 is read", d.path, d.config.Args.Stride)
+		if err := d.plainTimm(); err != nil {
+			return err
 		}
 		return d.convNet(p, o)
 	},
@@ -355,12 +352,20 @@ var convNeXt = family{
 	unneeded: []string{"classifier.*", "head.fc.*"},
 	describe: func(d *description) error {
 		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
-		if d.config.Architecture == "" {
-			o.eps = 1e-12 // layer_norm_eps of its config.json is of the last norm
-			if d.config.Eps != 0 && d.config.Eps != 1e-12 {
-				o.eps = d.config.Eps
-			}
-			o.eps = 1e-6
+		if strings.Contains(d.config.Architecture, "xxlarge") {
+			o.eps = 1e-5
+		}
+		if d.config.Eps > 1e-6 { // of the last norm alone
+			return fmt.Errorf("%s has layer_norm_eps = %g, and 1e-6 or less is read", d.path, d.config.Eps)
+		}
+		if _, first := d.file.Lookup("norm_pre.weight"); first {
+			return errors.New("its last norm stands before the mean of places (norm_pre), and one behind it is read")
+		}
+		if _, timm := d.file.Lookup("stem.0.weight"); timm && d.values["image/layers/00/conv/weight"].shape[2]%2 != 0 {
+			return errors.New("its first convolution is of patches that overlap, and patches side by side are read")
+		}
+		if err := d.plainTimm(); err != nil {
+			return err
 		}
 		act, err := activation("hidden_act", d.config.HiddenAct, "gelu")
 		if err != nil {
@@ -369,6 +374,18 @@ var convNeXt = family{
 		o.activation = act
 		return d.convNet(planNextOf(d.file), o)
 	},
+}
+
+// plainTimm refuses arguments of timm that no tensor shows.
+func (d *description) plainTimm() error {
+	a := d.config.Args
+	if a.Stride != 0 && a.Stride != 32 {
+		return fmt.Errorf("%s has output_stride %d, and 32 is read", d.path, a.Stride)
+	}
+	if a.Activation != nil || a.Norm != nil || a.Blur != nil {
+		return fmt.Errorf("%s has act_layer, norm_layer or aa_layer in model_args, and those of the architecture are read", d.path)
+	}
+	return nil
 }
 
 // planNextOf reads ConvNeXt by the names that a file has.

@@ -57,7 +57,7 @@ const latinWords = `\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}`
 
 // compile returns the pattern with the meaning that it has in Oniguruma: classes are those of
 // Unicode, anchors those of lines. What Go has not, such as looking ahead, or reads as something else, such as
-// sets of sets and borders of words, is refused.
+// sets of sets and borders of words, is refused. See matches, which looks ahead for spaces.
 func (p pattern) compile() (*regexp.Regexp, error) {
 	if len(p.Regex) > longestPattern {
 		return nil, fmt.Errorf("tokenizer: pattern %q has %d bytes, at most %d are read", words.Cut(p.Regex, 60),

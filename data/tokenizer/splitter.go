@@ -57,14 +57,14 @@ func newSplitter(raw json.RawMessage, depth int) (splitter, error) {
 		if p := clipSplitter(f); p != nil {
 			return p, nil
 		}
-		re, err := f.Pattern.compile()
+		matches, err := f.Pattern.matches()
 		if err != nil {
 			return nil, err
 		}
 		if f.Pattern.Regex == "" && f.Pattern.String == "" {
 			return nil, fmt.Errorf("tokenizer: pre_tokenizer Split has an empty pattern")
 		}
-		return newCut(f.Behavior, f.Invert, func(s string) [][]int { return re.FindAllStringIndex(s, -1) })
+		return newCut(f.Behavior, f.Invert, matches)
 	case "Whitespace":
 		return func(out []string, s string, _ bool) []string { return appendRuns(out, s) }, nil
 	case "WhitespaceSplit":
