@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/files"
-	"github.com/geoalign/geoalign/internal/testlib"
 )
 
 // mainVariable makes the test binary the program itself: a library that crashes
@@ -48,15 +46,6 @@ func spawn(t *testing.T, env []string, args ...string) (code int, stdout, stderr
 		t.Fatal(err)
 	}
 	return c.ProcessState.ExitCode(), out.String(), errOut.String()
-}
-
-// crashing writes a library that ends the process when it is loaded or used.
-func crashing(t *testing.T, name string, functions []testlib.Func, atLoad []byte) string {
-	t.Helper()
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		t.Skip("the broken libraries are for Linux on amd64")
-	}
-	return write(t, name, string(testlib.Build(functions, atLoad)))
 }
 
 // A processor without AVX2 trains with plain Go.
