@@ -7,7 +7,7 @@ import (
 	"github.com/geoalign/geoalign/internal/check"
 )
 
-// TestSpaceEnd compares with what tokenizers 0.22 makes of Qwen's pattern (Split, isolated).
+// TestSpaceEnd compares with what tokenizers makes of Qwen's pattern (Split, isolated).
 func TestSpaceEnd(t *testing.T) {
 	const qwen = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	find := check.Get(pattern{Regex: qwen}.matches())(t)

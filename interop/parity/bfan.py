@@ -9,7 +9,7 @@ FOLDER, PYTHON2 = "BFAN", True
 CASES = {"focal attention, equal": ("gssf-scan", ["model.interaction.kind=bfan", "model.interaction.direction=both"])}
 
 EDGE = 2e-5  # distance of a weight to the mean of its row, relative to it
-GRADIENT = 2e-4  # those of the published module in float32 are as far from its own in float64
+GRADIENT = 2e-4  # a weight that rounding puts on the other side of the mean of its row changes a gradient
 
 
 def run(ours, case):
