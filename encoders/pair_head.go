@@ -1,12 +1,8 @@
 package encoders
 
 import (
-	"github.com/geoalign/geoalign/ops/attention"
-	"github.com/geoalign/geoalign/ops/layout"
-	"github.com/geoalign/geoalign/ops/nn"
-	"gorgonia.org/gorgonia"
-
 	"github.com/geoalign/geoalign/ops/arith"
+	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/similarity"
