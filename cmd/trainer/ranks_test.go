@@ -200,7 +200,9 @@ func mpirun(t *testing.T, ctx context.Context, n int, args ...string) (c *exec.C
 	}
 	flags, env := launcherFlags(ctx, path)
 	c = exec.CommandContext(ctx, path, append(append(flags, "-n", strconv.Itoa(n), os.Args[0]), args...)...)
-	c.Env = append(append(os.Environ(), mainVariable+"=1", "XDG_CACHE_HOME="+t.TempDir()), env...)
+	session := check.Get(os.MkdirTemp("", "mpi"))(t) // else Open MPI has one of several that start at once fail
+	t.Cleanup(func() { os.RemoveAll(session) })
+	c.Env = append(append(os.Environ(), mainVariable+"=1", "XDG_CACHE_HOME="+t.TempDir(), "OMPI_MCA_orte_tmpdir_base="+session), env...)
 	output = new(bytes.Buffer)
 	c.Stdout, c.Stderr = output, output
 	return c, output
