@@ -25,7 +25,7 @@ def main():
         'font-family="Helvetica, Arial, \'Liberation Sans\', \'DejaVu Sans\', sans-serif">',
         f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#ffffff"/>',
         f'<text x="20" y="30" font-size="17" font-weight="bold" fill="{INK}">A training step beside PyTorch (higher is faster)</text>',
-        f'<text x="20" y="50" font-size="12" fill="{MUTED}">samples a second on two CPU cores, PyTorch eager = 1 (grey); in brackets the peak memory, PyTorch's = 100%</text>',
+        f'<text x="20" y="50" font-size="12" fill="{MUTED}">samples a second on two CPU cores, PyTorch eager = 1 (grey); in brackets the peak memory (of PyTorch 100%)</text>',
     ]
     for i, r in enumerate(rows):
         y = TOP + ROW * i
