@@ -47,7 +47,7 @@ type options struct {
 }
 
 // Prompt puts the prompt of a name before every text, such as "query" of models that read queries and documents in two
-// ways. One that the model has not is an error of OpenEncoder.
+// ways. One that the model lacks is an error of OpenEncoder.
 func Prompt(name string) Option { return Set(config.Override("data.prompt", name)) }
 
 // Set changes keys of the configuration as --set of the command does, such as "compute.precision=bf16",

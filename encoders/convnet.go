@@ -334,22 +334,11 @@ func (t ConvNetTower) Shape() (length, width int) { return 1 + t.Places(), t.Cha
 
 // Encode encodes images (B, 3, S, S).
 func (t ConvNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
-	images := in[batch.Images]
-	if x := images.Shape(); len(x) != 4 || x[1] != 3 || x[2] != t.Size || x[3] != t.Size {
-		misuse("convnet", images, "want images (B, 3, %d, %d)", t.Size, t.Size)
-	}
 	p := t.Places()
-	x := t.Forward(c, s, imageRows(images, nil)) // (B*P, D)
+	x := t.Forward(c, s, imageRows(squareImages("convnet", in, t.Size), nil)) // (B*P, D)
 	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
 	if t.FinalNorm {
 		mean = norm(s, "norm", mean, float32(t.Eps))
 	}
-	q := Sequence{Len: 1 + p, Width: t.Channels(), Begin: 1}
-	if want.Classes {
-		q.Classes = mean
-	}
-	if want.Tokens {
-		q.Tokens = layout.InsertRows(x, mean, p, 1, 0) // (B*(1+P), D)
-	}
-	return q
+	return placesBehind(mean, x, p, t.Channels(), want)
 }

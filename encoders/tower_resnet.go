@@ -32,14 +32,23 @@ func (t ResNetTower) Shape() (length, width int) { return 1 + t.Places(), t.Chan
 
 // Encode encodes images (B, 3, S, S).
 func (t ResNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
-	images := in[batch.Images]
-	if x := images.Shape(); len(x) != 4 || x[1] != 3 || x[2] != t.Size || x[3] != t.Size {
-		misuse("resnet", images, "want images (B, 3, %d, %d)", t.Size, t.Size)
-	}
 	p := t.Places()
-	x := t.places(c, s, images) // (B*P, D)
-	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
-	q := Sequence{Len: 1 + p, Width: t.Channels(), Begin: 1}
+	x := t.places(c, s, squareImages("resnet", in, t.Size)) // (B*P, D)
+	return placesBehind(nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0), x, p, t.Channels(), want)
+}
+
+// squareImages are the images (B, 3, S, S) that a network of convolutions reads.
+func squareImages(name string, in Inputs, size int) *gorgonia.Node {
+	images := in[batch.Images]
+	if x := images.Shape(); len(x) != 4 || x[1] != 3 || x[2] != size || x[3] != size {
+		misuse(name, images, "want images (B, 3, %d, %d)", size, size)
+	}
+	return images
+}
+
+// placesBehind is the sequence of p places of each image, x (B*P, D), behind their mean (B, D), the class token.
+func placesBehind(mean, x *gorgonia.Node, p, width int, want Want) Sequence {
+	q := Sequence{Len: 1 + p, Width: width, Begin: 1}
 	if want.Classes {
 		q.Classes = mean
 	}

@@ -88,7 +88,8 @@ func newReferenceCommand() *cobra.Command {
 				}
 			}
 			visit(c.Root())
-			page := "# Commands\n\nWhat `trainer COMMAND --help` prints. `go generate ./cmd/trainer` writes this page.\n\n| command | what it does |\n|---|---|\n" +
+			page := "# Commands\n\nWhat `trainer COMMAND --help` prints. `go generate ./cmd/trainer` writes this page.\n\n" +
+				"| command | what it does |\n|---|---|\n" +
 				list.String() + pages.String()
 			return os.WriteFile(args[0], []byte(page), 0o666)
 		},

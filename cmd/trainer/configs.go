@@ -12,7 +12,8 @@ import (
 )
 
 // errNoConfig is what train says without a configuration.
-var errNoConfig = usageError{errors.New("train needs a configuration: give a TOML file, or one of the built-in configurations, as in --config quickstart; trainer configs lists them")}
+var errNoConfig = usageError{errors.New("train needs a configuration: give a TOML file, or one of the built-in " +
+	"configurations, as in --config quickstart; trainer configs lists them")}
 
 func newConfigsCommand() *cobra.Command {
 	var out outputFlags

@@ -64,8 +64,10 @@ processors train. With few pairs a pretrained model is the better start: init pr
 			for _, n := range p.Notes {
 				fmt.Fprintf(note, "note: %s\n", n)
 			}
-			fmt.Fprintf(note, "next: trainer data check --config %s, trainer data preview --config %s --out sheet.png, trainer train --config %s\n", file, file, file)
-			fmt.Fprintf(note, "or from a pretrained model: trainer import --from openai/clip-vit-base-patch32 --out runs/clip, then\n  trainer finetune --checkpoint runs/clip --out runs/mine --set optimizer.lr=1e-5 --max-steps 1000 \\\n    --set '%s'\n", strings.Join(p.Sets(), "' --set '"))
+			fmt.Fprintf(note, "next: trainer data check --config %s, trainer data preview --config %s --out sheet.png, "+
+				"trainer train --config %s\n", file, file, file)
+			fmt.Fprintf(note, "or from a pretrained model: trainer import --from openai/clip-vit-base-patch32 --out runs/clip, then\n"+
+				"  trainer finetune --checkpoint runs/clip --out runs/mine --set optimizer.lr=1e-5 --max-steps 1000 \\\n    --set '%s'\n", strings.Join(p.Sets(), "' --set '"))
 			return nil
 		},
 	}
