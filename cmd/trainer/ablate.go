@@ -33,38 +33,39 @@ func newAblateCommand() *cobra.Command {
 	var f ablateFlags
 	c := &cobra.Command{
 		Use:   "ablate",
-		Short: "Train a matrix of runs with several seeds and compare them in a table",
-		Long: `ablate reads a matrix file: a base configuration, the runs that change something of it,
-the seeds and the metrics to compare. It checks every run's configuration, trains them one
-after another as train does, and prints a table with mean and standard deviation over the
-seeds, the best run and those that the seeds cannot tell apart from it.
+		Short: "Train a matrix of runs over several seeds and compare them in a table",
+		Long: `ablate trains a matrix of runs, each with several seeds, and prints a table with the mean and
+standard deviation over seeds. It marks the best run and those that the seeds cannot tell apart
+from it. The matrix file names a base configuration, what each run changes, the seeds and the
+metrics:
 
   base = "../quickstart.toml"            # relative to this file
   seeds = [1, 2, 3]
-  set = ["train.max_steps=300"]          # of every run
+  set = ["train.max_steps=300"]          # for every run
   metrics = ["eval/retrieval/rsum", "loss", "seconds"]
-  baseline = "plain"                     # differences to it, with their p
+  baseline = "plain"                     # differences to it, with their p-values
 
   [[run]]
-  name = "warm"                          # trained once a seed, not in the table
+  name = "warm"                          # trained once per seed, not in the table
   hidden = true
 
   [[run]]
   name = "plain"
   start = "warm"                         # from warm's last checkpoint of the same seed
 
-  [[sweep]]                              # a run per value: batch_size=16, ...
+  [[sweep]]                              # one run per value: batch_size=16, ...
   key = "train.batch_size"
   values = [16, 64]
   start = "warm"
 
-A run's folder is OUT/RUN/seed-N. Ctrl-C saves the run in progress; the same command goes
-on. Finished runs stay as they are: a run whose settings have changed is refused until its
-folder is removed. A run that fails is marked and the others go on; the exit code is then
-1. One whose numbers were not finite would fail again and is only tried with --retry.
-OUT gets table.md, table.csv, results.json, which has every value of every seed, and
-report.html with the table, bars and the curves of all runs.
-docs/ablate.md explains the whole format.`,
+All configurations are checked before the first run. Runs go to OUT/RUN/seed-N, and OUT gets
+table.md, table.csv, results.json with every value of every seed, and report.html with the table,
+bars and curves.
+
+Ctrl-C saves the current run, and the same command resumes. Finished runs are kept: a run whose
+settings have changed is refused until its folder is removed. If a run fails, it is marked, the
+others continue, and the exit code is 1. A run that ended with NaN would fail again, so it is
+only repeated with --retry. docs/ablate.md explains the whole format.`,
 		Example: `  trainer ablate --config configs/ablation/batch.toml --dry-run
   trainer ablate --config configs/ablation/batch.toml
   trainer ablate --config configs/ablation/batch.toml --seeds 5 --only 'batch_size=*'

@@ -14,8 +14,8 @@ import (
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Say which build this is",
-		Long:    `version says the version, the commit and the version of Go of this build; trainer doctor says what it computes with.`,
+		Short:   "Print the version of this build",
+		Long:    `version prints the version, commit and Go version of this build. trainer doctor shows what it computes with.`,
 		Example: `  trainer version`,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -46,9 +46,9 @@ func version() string {
 func newLicensesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",
-		Short: "Print the licences of this program and of the modules in it",
-		Long: `licenses prints under which terms geoalign is used (Apache License 2.0) and the terms of
-every module that this program is built from, each text once below the modules that are under it.`,
+		Short: "Print the licences of this program and its modules",
+		Long: `licenses prints the licence of geoalign (Apache License 2.0) and of every module in this program;
+modules with the same text are listed together.`,
 		Example: `  trainer licenses | less`,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -66,7 +66,7 @@ func newReferenceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "reference FILE",
 		Short:   "Write the help of all commands as one page",
-		Long:    `reference writes what --help prints of every command to one file in Markdown, docs/commands.md.`,
+		Long:    `reference writes the --help of all commands to one Markdown file, docs/commands.md.`,
 		Example: `  trainer reference commands.md`,
 		Args:    cobra.ExactArgs(1),
 		Hidden:  true,

@@ -24,16 +24,15 @@ func newAlignForecastCommand() *cobra.Command {
 	var o run.ForecastOptions
 	c := &cobra.Command{
 		Use:   "align-forecast [IMAGE TEXT]",
-		Short: "Tell how alike two files of features are, before anything is fitted",
-		Long: `align-forecast compares the neighbourhoods of pairs in the two spaces of their features:
-the share of common nearest neighbours (mutual k-NN), centred kernel alignment (CKA), and how
-near the neighbours of one space are in the other. Each stands beside its level under shuffled
-pairs. A sentence says what that speaks for; docs/align.md says what it was measured on.
+		Short: "Measure how alike two files of features are, before anything is fitted",
+		Long: `align-forecast compares the neighbourhoods of paired rows in two feature spaces: the share of
+common nearest neighbours (mutual k-NN), centred kernel alignment (CKA), and how near the
+neighbours in one space are in the other, each beside its level under shuffled pairs. It ends with
+one sentence of advice; docs/forecast.md says what that is based on.
 
-IMAGE and TEXT are files of features whose rows are in step, such as .npy and .safetensors. With
---config they are those of data.kind = "pairs", of which the training pairs are looked at, each
-image with its first text. At most --rows pairs are read, evenly spaced over all, so that large
-files take no more memory.`,
+IMAGE and TEXT are files of features (.npy, .safetensors and others) whose rows correspond. With
+--config they are those of data.kind = "pairs": its training pairs, each image with its first
+text. At most --rows pairs are read, evenly spaced, so large files need no more memory.`,
 		Example: `  trainer align-forecast image.npy text.npy
   trainer align-forecast image.npy text.npy --out forecast.html
   trainer align-forecast --config configs/align.toml --set data.root=FEATURES --rows 3000 --json`,

@@ -16,23 +16,21 @@ func newAverageCommand() *cobra.Command {
 	var path string
 	var o convert.AverageOptions
 	c := &cobra.Command{
-		Use:   "average",
+		Use:   "average RUN",
 		Short: "Write the mean of several checkpoints of a run",
-		Long: `average writes the mean of the parameters of several checkpoints of a run, and of their
-momentum encoders where all have one, as the checkpoint of a new run folder: of the --last so
-many, or of the --best so many by the metric of their evaluations. The run must have kept
-them (train.keep_last, train.keep_best). Of a run with adapters (model.lora) or scales and shifts
-(model.tuning.ssf) it is the mean of the weights that have taken them in, and has none.
+		Long: `average writes the mean of several checkpoints as a new run folder: the --last K, or the --best K
+by their evaluations. Momentum encoders are averaged too if all checkpoints have one. The run
+must have kept the checkpoints (train.keep_last, train.keep_best). Adapters (model.lora), scales
+and shifts (model.tuning.ssf) are merged into the weights first.
 
-The mean is evaluated, embedded, searched and exported as any checkpoint. It has no optimiser,
-so training does not go on from it, and may start from it with init.checkpoint.`,
-		Example: `  trainer average --checkpoint runs/flickr8k --last 2 --out runs/flickr8k-mean
-  trainer average --checkpoint runs/flickr8k --best 3 --out runs/flickr8k-best    # of a run with train.keep_best = 3
-  trainer eval --checkpoint runs/flickr8k-mean`,
-		Args: noArgs,
+The result can be evaluated, embedded, searched and exported. It has no optimiser state: training
+cannot resume from it, but can start from it with init.checkpoint.`,
+		Example: `  trainer average runs/flickr8k --last 2 --out runs/flickr8k-mean
+  trainer average runs/flickr8k --best 3 --out runs/flickr8k-best    # of a run with train.keep_best = 3
+  trainer eval runs/flickr8k-mean`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
-				return usageError{errors.New("average needs --checkpoint: a run folder")}
+				return usageError{errors.New("average needs RUN: a run folder")}
 			}
 			if o.Out == "" {
 				return usageError{errors.New("average needs --out: the folder of the new run")}
@@ -55,7 +53,7 @@ so training does not go on from it, and may start from it with init.checkpoint.`
 		},
 	}
 	out.add(c)
-	c.Flags().StringVar(&path, "checkpoint", "", "run `folder`")
+	takesRun(c, &path)
 	c.Flags().IntVar(&o.Last, "last", 0, "mean of the newest `K` checkpoints")
 	c.Flags().IntVar(&o.Best, "best", 0, "mean of the `K` checkpoints with the best evaluations")
 	c.Flags().StringVar(&o.Out, "out", "", "`folder` of the new run")

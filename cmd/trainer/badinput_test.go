@@ -76,10 +76,10 @@ func TestBadPlaces(t *testing.T) {
 	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", "data.vocab=/nowhere/vocab.txt"), "data.vocab: there is no such file: /nowhere/vocab.txt")
 	fails(t, exitUsage, tinyArgs(t.TempDir(), "--set", "init.checkpoint=/nowhere"), `init.checkpoint: there is no such folder (got "/nowhere")`)
 	fails(t, exitFailed, tinyArgs(t.TempDir(), "--set", "init.checkpoint="+t.TempDir()), "init.checkpoint:", "no checkpoint in")
-	fails(t, exitUsage, []string{"finetune", "--config", tiny}, "finetune needs --checkpoint")
+	fails(t, exitUsage, []string{"finetune", "--config", tiny}, "finetune needs RUN")
 	fails(t, exitUsage, []string{"train", tiny}, "trainer train takes flags only", "did you mean --config "+tiny)
 	fails(t, exitUsage, []string{"train", "train.max_steps=3"}, "did you mean --set train.max_steps=3?")
-	fails(t, exitUsage, []string{"eval"}, "eval needs --checkpoint")
+	fails(t, exitUsage, []string{"eval"}, "eval needs RUN")
 	fails(t, exitFailed, []string{"eval", "--checkpoint", t.TempDir()}, "no checkpoint")
 	fails(t, exitFailed, []string{"finetune", "--checkpoint", file}, "is a file: give the step folder or the run folder")
 }

@@ -35,43 +35,33 @@ func newBenchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure a training step: samples per second, GFLOP/s, memory, time per phase and op",
-		Long: `bench trains on random data for some steps (captions of data.vocab_size different tokens, of
-which a run may learn fewer) and says where the time goes: samples per
-second, floating-point operations in matrix products per second, their share of the
-speed of a large matrix product in the same precision measured before and after (the
-peak), memory, and the time of every phase and kind of op. The queue is full and
-distillation is at its full weight, as in the middle of a run. Where a score goes through
-graphs over the queue, their rebuilding is measured apart, and a step is charged its
-share in it: the time of a rebuild over objective.geodesic.period_steps.
+		Long: `bench trains some steps on random data and shows where the time goes: samples per second, GFLOP/s
+in matrix products and their share of the measured peak in the same precision, memory, and the
+time of every phase and kind of op. The queue is full and distillation has its full weight, as in
+the middle of a run. Graphs over the queue are timed separately, and a step is charged its share
+of a rebuild (time of a rebuild / objective.geodesic.period_steps).
 
-On a GPU (compute.device) it also names the ops that have no step for it and run on the host,
-and says how much of its memory the program held at most. Steps are replayed whole there, so the
-times of ops are from further steps, made op by op, and may add up to more than a step.
+On a GPU (compute.device) it also lists the ops that run on the host, and the largest device
+memory. Steps are replayed as a whole there; times of ops come from further steps, run op by op,
+and may add up to more than a step.
 
-With --save the result is kept, and --compare sets a later one beside it: every number
-before and now, and their ratio.
-
---ranks starts several processes on this machine, by mpirun, which make the steps of a training run
-together; started by mpirun, srun or another launcher on one machine or many, bench does so without it. It then
-prints, of all ranks, what a step computes, how long exchanges take, what of that is hidden
-beside computation and what the step waits for. On one machine ranks share the processors and
-the memory's bandwidth: how a run scales shows on several.
-
---vary makes a cost table instead, one row for every
-value of batch, tokens, depth (of both towers), queue, vocabulary, image, hidden (of
-alignment heads), threads or precision, or of any key of the configuration. --against
-measures two configurations in turns, step by step, and prints the ratio of their times:
-a difference of a few per cent shows on a busy machine too.
-
---inference measures what eval, embed and serve do: encoding of images and of captions of mixed
-lengths, for each size of a batch, features alone and with the states of all tokens. It prints rows per
-second, the time of a batch (of one row: the latency of a query) and its 95th percentile.
-
---all measures what is known of a machine, in some minutes: the configurations of
-configs/bench in every precision that the processor has, and matrix products on one
-thread. --save writes one file with the machine, the programs and all figures; what was measured before an interruption is kept. With --compare and
---fail-below it finds training steps that became slower on the same kind of machine. --table
-prints the table over the machines whose files lie in a folder.`,
+  --save, --compare  store a result; show a later one beside it, with ratios
+  --vary             a cost table with one row per value of batch, tokens, depth (of both
+                     towers), queue, vocabulary, image, hidden (of alignment heads), threads,
+                     precision, or any key of the configuration
+  --against          compare two configurations step by step in turns, which shows differences of
+                     a few per cent on a busy machine too
+  --ranks            start several processes with mpirun and show, over all ranks, computation,
+                     exchanges, what of them is hidden behind computation, and waiting. Ranks on
+                     one machine share its processors and memory bandwidth. Started by mpirun or
+                     srun itself, bench does the same on many machines
+  --inference        encoding of images and texts of mixed lengths, as eval, embed and serve do
+                     it: rows per second, and median and 95th percentile of the time of a batch
+  --all              every configuration of configs/bench in every precision of the processor, and
+                     matrix products on one thread. --save writes one file with machine, versions
+                     and figures, which an interruption does not lose; --compare with --fail-below
+                     finds training steps that became slower; --table prints the machines of a
+                     folder of such files`,
 		Example: `  trainer bench --config configs/bench/albef-small.toml
   trainer bench --config configs/bench/albef-base.toml --set compute.device=cuda --set compute.precision=bf16
   trainer bench --config configs/quickstart.toml --steps 20 --save before.json

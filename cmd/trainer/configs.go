@@ -20,10 +20,10 @@ func newConfigsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "configs [NAME]",
 		Short: "List the built-in configurations, or print one",
-		Long: `configs lists the configurations that the program carries. --config takes their names wherever
-it takes a file, and so does base = in a file of your own, which then says only what is different.
+		Long: `configs lists the configurations built into the program. --config takes their names wherever it
+takes a file, and so does base = "NAME" in a file of your own, which then only has what differs.
 
-With a name it prints that configuration, to begin a file of your own.`,
+With a NAME it prints that configuration, as the start of a file of your own.`,
 		Example: `  trainer configs
   trainer configs flickr8k > photos.toml
   trainer train --config quickstart`,

@@ -18,24 +18,21 @@ func newDataBenchCommand() *cobra.Command {
 	var o bench.DataOptions
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure how fast samples are made, and whether a training step waits for them",
-		Long: `bench makes training samples as a run would and says how many a second, with one worker
-and more, and which stage takes the time: reading, decoding, resizing, augmenting.
+		Short: "Measure how fast samples are made, and whether training waits for them",
+		Long: `bench makes training samples as a run would. It shows how many per second, with one worker and
+more, and which stage takes the time: reading, decoding, resizing or augmenting.
 
-With --steps it trains as well, in turn on these samples and on samples that cost
-nothing. The time that a step waits for a batch is given as a share of the step. The
-workers also take processor time from the step: bench says which share, and by how much
-steps on real samples (waiting left out) are slower than steps on free ones (mostly
-chance on a machine that does other things too). Where both shares are below 5 %, the
-step is the limit and faster data would hardly change anything.
+--steps N also trains, in turn on these samples and on samples that cost nothing. It shows the
+share of a step spent waiting for data, and how much the workers slow the step down by taking
+processor time. If both are below 5 %, faster data would change hardly anything.
 
-If data is the limit: more data.workers where processors are idle; data.cache = "memory"
-or "disk" where reading and decoding cost most (files larger than the training size are
-also worth shrinking once, by data.cache_size or on disk); fewer data.randaugment_ops
-where augmenting does. data.prefetch helps only against uneven samples.
+If data is the bottleneck: raise data.workers if processors are idle; set data.cache = "memory" or
+"disk" if reading and decoding dominate (and shrink large files, once on disk or with
+data.cache_size); lower data.randaugment_ops if augmenting does. data.prefetch only helps against
+uneven samples.
 
-With a cache the first pass over the data fills it: --samples N takes the first N samples
-again and again and shows the speed of the passes after.`,
+With a cache, the first pass fills it: --samples N repeats the first N samples and shows the speed
+of later passes.`,
 		Example: `  trainer data bench --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data bench --config my.toml --steps 10
   trainer data bench --config my.toml --set data.cache=memory --samples 500 --json

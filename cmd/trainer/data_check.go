@@ -26,20 +26,17 @@ func newCheckCommand() *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Look for missing and damaged images, duplicates, leaks and captions too long",
-		Long: `check opens every image and reads every caption of each split. It reports missing and
-damaged images, images without a caption, duplicates, images that are in two splits, and
-captions that are too long. Regions of images (data.kind = "regions") take the place of
-pictures: it reads every image and reports those whose regions cannot be used. Of stored
-features (data.kind = "pairs") it reads every row: it reports rows that are not finite or
-zero, and image rows that are in two splits. Of sentences (data.kind = "sentences") it reports
-rows that are empty or cannot be read, sentences that are cut, and those that are in two
-splits. Of pairs of sentences (data.kind = "sentence_pairs") it reports rows without a label
-or a sentence, those that cannot be read, sentences that are cut, and pairs that are in two
-splits. It exits with 1 when samples are lost or splits overlap.
+		Short: "Find missing and damaged images, duplicates, leaks and long captions",
+		Long: `check opens every image and reads every caption of each split. It reports missing and damaged
+images, images without a caption, duplicates, images in two splits, and captions that will be
+truncated. It exits with 1 when samples are lost or splits overlap.
 
-With --write FILE.csv it writes a table of the images of one --split that can be read, with their
-captions and ids, for data.kind = "csv" with data.csv.id = "image_id".`,
+Other kinds of data are checked by what they hold: regions for images that cannot be used; stored
+features (pairs) for rows with NaN, infinity or zeros, and rows in two splits; sentences and
+sentence_pairs for empty, unreadable, unlabelled or truncated rows, and rows in two splits.
+
+--write FILE.csv writes the readable images of one --split with their captions and ids, for
+data.kind = "csv" with data.csv.id = "image_id".`,
 		Example: `  trainer data check --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data check --config my.toml --split val --examples 20
   trainer data check --config my.toml --captions-only --json

@@ -23,18 +23,18 @@ func newFeaturesCommand() *cobra.Command {
 	var dir, split, text string
 	c := &cobra.Command{
 		Use:   "features",
-		Short: "Write plain features of images and captions, to try alignment on without any encoder",
-		Long: `features describes each image of a split by the mean colours and the edges of its cells, and
-each caption by its words and the pairs of words near each other. Nothing of it is learned, and
-neither side knows of the other: they stand for the features of two frozen encoders. It writes
+		Short: "Write plain features of images and captions, to try alignment without an encoder",
+		Long: `features writes plain features of images and captions, as a stand-in for the features of two
+frozen encoders: mean colours and edges of the cells of an image, words and pairs of nearby words
+of a caption. Nothing in them is learned, and neither side knows the other. It writes
 
-  image.npy, text.npy      a row for each image and for each caption
-  images.txt, texts.txt    which image and which caption a row is of, a line for each
-  pairs.tsv                which rows are pairs, where an image has several captions
+  image.npy, text.npy      a row per image and per caption
+  images.txt, texts.txt    the name of each row, one per line
+  pairs.tsv                which rows belong together, if images have several captions
                            (data.pairs.index)
 
-Without --config they are of the built-in scenes. With --text it writes the features of one
-text, a query for search --text-features.`,
+Without --config it describes the built-in scenes. --text writes the features of one text, as a
+query for search --text-features.`,
 		Example: `  trainer data features --out runs/features
   trainer data features --text "a big blue star at the top left" --out query.npy
   trainer data features --config configs/flickr8k.toml --set data.root=/data/flickr8k --split train`,

@@ -33,15 +33,15 @@ func newPreviewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "preview",
 		Short: "Draw a contact sheet of images with their captions",
-		Long: `preview draws a contact sheet of images with their captions, as a PNG or JPEG file. The
-train split is shown as training sees it: cropped, flipped, augmented, one drawn caption
-each; with data.views = 2 the second view stands to the right of the first, as does the second
-picture of a statement about two (data.kind = "nlvr"), with its class.
-The others are shown as an evaluation sees them: the whole image resized to the side
-model.image.size, whatever its shape, with its first caption; images without a caption and
-those beyond eval.max_images are left out. Boxes of regions (data.kind = "regions") are drawn
-on the pictures, which are shown whole in every split; where there are no pictures, a table
-is printed and no file written, and so for pairs of sentences (data.kind = "sentence_pairs").`,
+		Long: `preview draws a contact sheet of images with their captions, as a PNG or JPEG file.
+
+The train split is shown as training sees it: cropped, flipped, augmented, with one drawn caption.
+The second view (data.views = 2) or second picture (data.kind = "nlvr") is drawn beside the first.
+Other splits are shown as an evaluation sees them: the whole image resized to model.image.size,
+with its first caption; images without a caption and those beyond eval.max_images are omitted.
+
+Boxes of regions (data.kind = "regions") are drawn on the whole pictures. Data without pictures,
+such as sentence_pairs, is printed as a table, and no file is written.`,
 		Example: `  trainer data preview --config configs/quickstart.toml --out sheet.png
   trainer data preview --config configs/flickr8k.toml --set data.root=/data/flickr8k --split val
   trainer data preview --config my.toml --images 100 --columns 10 --seed 7`,

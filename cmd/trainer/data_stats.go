@@ -27,11 +27,10 @@ func newStatsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "Count images, captions, words and tokens of each split",
-		Long: `stats counts the images, captions, words and tokens of each split. The token lengths show
-what data.tokens should be: captions with more tokens lose their end. No image is opened.
-Of stored features (data.kind = "pairs") it reads every row and gives widths and norms, of
-regions of images (data.kind = "regions") their width and their number in 1,000 images, of
-pairs of sentences (data.kind = "sentence_pairs") their classes or scores.`,
+		Long: `stats counts images, captions, words and tokens of each split, without opening images. The token
+lengths show what data.tokens should be: longer captions are truncated. For stored features
+(data.kind = "pairs") it shows widths and norms, for regions their width and their number in 1,000
+images, for sentence_pairs the classes or scores.`,
 		Example: `  trainer data stats --config configs/flickr8k.toml --set data.root=/data/flickr8k
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,

@@ -27,14 +27,14 @@ func newDoctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what this machine computes with, and the speed of a matrix product",
-		Long: `doctor measures a matrix product of the size of a transformer layer in float32 and in bfloat16
-(compute.precision) and says what multiplies. It says what the limit of a container leaves of the processors,
-whether the first NVIDIA GPU can be used (compute.device), how much of its memory is free and how fast it
-multiplies, or what is missing. It names the MPI library that several processes would train by
+		Long: `doctor shows what this machine computes with: the processors that a container's limit leaves, the
+instruction set, the speed of a transformer-sized matrix product in float32 and bfloat16
+(compute.precision), whether the first NVIDIA GPU can be used (compute.device) with its memory and
+speed, or what is missing, and the MPI library for training with several processes
 (mpirun -n 4 trainer train).
 
-A library is tried in a process of its own before it is used: one that crashes or hangs is named here and passed
-over. GEOALIGN_CUDA_LIBRARIES names folders or files of the driver, NVRTC and cuBLASLt in unusual places.`,
+Libraries are tried in a process of their own, so one that crashes or hangs is named and skipped.
+GEOALIGN_CUDA_LIBRARIES lists folders or files of the driver, NVRTC and cuBLASLt in unusual places.`,
 		Example: `  trainer doctor
   trainer doctor --backend builtin --threads 1
   trainer doctor --json`,

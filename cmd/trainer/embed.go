@@ -26,8 +26,8 @@ type embedFlags struct {
 func newEmbedCommand() *cobra.Command {
 	var f embedFlags
 	c := &cobra.Command{
-		Use:   "embed",
-		Short: "Write the features of a split or of files of any length",
+		Use:   "embed [RUN]",
+		Short: "Embed a split, or files of images, texts or features, as a gallery",
 		Long: `embed encodes images and texts with a checkpoint. What it writes is a gallery, which
 search and serve read.
 
@@ -84,11 +84,10 @@ Memory holds the features of a batch and the names of a shard.`,
   trainer embed --model dinov2-base --images photos --out photos.parquet
   trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000
   trainer embed --checkpoint runs/align --rows features/image.npy --names features/images.txt`,
-		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case f.checkpoint == "" && f.model == "":
-				return usageError{errors.New("embed needs --checkpoint: a run or step folder, or --model: weights or a name of the hub")}
+				return usageError{errors.New("embed needs RUN: a run or step folder, or --model: weights or a name of the hub")}
 			case f.model != "" || embed.IsFeatureFile(f.out):
 				return f.features(c)
 			}
@@ -98,7 +97,7 @@ Memory holds the features of a batch and the names of a shard.`,
 	f.run.config.add(c)
 	overCheckpoint(c)
 	f.run.output.add(c)
-	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
+	takesRun(c, &f.checkpoint)
 	c.Flags().StringVar(&f.model, "model", "",
 		"`PATH` of weights, or a name of the hub, whose features are written to a file: --out")
 	f.run.config.addPrompt(c)

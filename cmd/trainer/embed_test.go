@@ -122,7 +122,7 @@ func TestEmbed(t *testing.T) {
 		code int
 		args []string
 	}{
-		{"needs --checkpoint", exitUsage, nil},
+		{"needs RUN", exitUsage, nil},
 		{"--split must be one of train, val, test", exitUsage, []string{"--checkpoint", dir, "--split", "all"}},
 		{"train split of the scenes is endless", exitUsage, []string{"--checkpoint", dir, "--split", "train"}},
 		{"choose another folder with --out", exitFailed, []string{"--checkpoint", dir, "--out", filepath.Join(dir, "config.toml")}},

@@ -21,91 +21,72 @@ func newEvalCommand() *cobra.Command {
 	var with []string
 	var twin bool
 	c := &cobra.Command{
-		Use:   "eval",
+		Use:   "eval RUN",
 		Short: "Evaluate a checkpoint",
-		Long: `eval measures image-text retrieval of a checkpoint in both directions: recall at 1, 5
-and 10, mean and median rank. With eval.rerank_top = k the matching head re-scores the k
-best candidates of every query. Images of one id, such as those of a class folder, are
-right answers for each other's texts. A wrong candidate that ties with a right one counts
-as ranked before it, so a model that gives every pair the same score gets 0; --set
-eval.ties=mean takes the mean over all orders of what ties. A note says of figures that they
-are not a result: at chance, of few images, moved by ties, of features that are one point.
+		Long: `eval measures image-text retrieval in both directions: recall at 1, 5 and 10, mean and median
+rank. With eval.rerank_top = k the matching head re-scores the k best candidates of every query.
+Images with the same id, such as those of a class folder, are positives of each other's texts. A
+negative that ties with a positive counts as ranked before it, so a model that gives all pairs
+the same score gets 0; --set eval.ties=mean averages over all orders of ties instead. Notes warn
+about figures that mean little: at chance, from few images, moved by ties, from collapsed
+features.
 
-With --task zeroshot it classifies images by prompts that name their classes: "a photo of a
-dog." and others, by the templates of eval.zeroshot.templates. Images and classes are those of
-the split (data.kind folder or scenes), or of a folder with a folder of images for each class,
-eval.zeroshot.images; eval.zeroshot.classes is a text file with better names than those of the
-folders. A class is the mean of its prompts in the shared space, or its score is the mean of
-theirs (eval.zeroshot.average). It prints the accuracy of the first and of the first five
-classes beside that of guessing, and each class with what it is most often taken for. Of stored
-features eval.zeroshot.image and text name files of features.
+--task measures something else:
 
-With --task probe it measures what the frozen image features tell about classes: the accuracy
-of a linear classifier on them, fitted to training images without augmentation, and of the vote
-of nearest neighbours. The data must have classes. With eval.probe_hold = 0.1 the weight decay
-is chosen on a tenth of the training images. It is the task of systems of images alone. --task
-textprobe does the same with pairs of texts and their labels, eval.textprobe.train and test,
-by |u-v| and u*v of their features.
+  zeroshot        classify images by prompts that name their classes (eval.zeroshot): accuracy of
+                  the first and first five classes, beside chance, and the most frequent confusion
+                  of each class. Images are those of the split (data.kind folder or scenes), or of
+                  eval.zeroshot.images, a folder with a folder of images per class
+  probe           a linear classifier and nearest neighbours on frozen image features, fitted to
+                  training images without augmentation; the task of image-only systems.
+                  eval.probe_hold = 0.1 chooses the weight decay on a tenth of the training images
+  textprobe       the same for pairs of texts with labels (eval.textprobe.train and test)
+  sentences       the text tower on sentence pairs without fine-tuning (eval.sentences):
+                  correlations on STS, accuracies on MNLI, MRPC and others beside constant answers,
+                  and isotropy (docs/sentences.md)
+  sentiment       sentiment of utterances by a linear layer, as for CMU-MOSEI (eval.sentiment)
+  siblings        each caption searches for the other captions of its image; the task of
+                  text-only systems
+  sentence_pairs  for a model fine-tuned on sentence pairs, those of the split
+  reid            each image searches for others of its identity (docs/reid.md)
+  neighbours      over stored features: the mean rank that the five nearest neighbours of a row
+                  have after the alignment
+  migration       images are rows of an old embedding model, texts rows of a new one: how many of
+                  the ten neighbours under the new model the mapped old index finds
+  grounding       find what expressions name, by a heat map of the matching head or the cosine
+                  (eval.grounding); for any model with patches
+  entailment, nlvr, classification, vqa, captioning
+                  for models fine-tuned on them (trainer finetune --task): accuracy beside that of
+                  the most frequent class, the official accuracy of answers, BLEU and CIDEr.
+                  --results FILE writes the answers for the task's evaluation server
 
-With --task sentences it evaluates the text tower on tasks of sentence pairs (eval.sentences)
-without fine-tuning: Spearman and Pearson of the cosine with the scores of the STS tasks, and
-the accuracy by rules on MNLI, MRPC and others, with constant answers beside it, and how
-isotropic the sentences are. docs/sentences.md says which files and rules there are. --task
-sentiment predicts the sentiment of utterances (eval.sentiment) from their modalities by one
-linear layer, as of CMU-MOSEI.
+--with averages the scores with those of other models, equally weighted, on the split of the
+first: an ensemble, for example of a model that attends from text to image and one that attends
+from image to text.
 
-With --task siblings each caption searches for the others of its image: the task of systems of
-texts alone. --task sentence_pairs asks a model that was fine-tuned on pairs of sentences about
-those of the split, and is its own task.
+--out FILE.html draws confusion matrices, right and wrong examples with their pictures, or, for
+--task sentences, pairs in the plane and histograms of their cosines; --json has the matrices too.
+--momentum-encoder evaluates the momentum encoder of the run, and of each --with.
 
-With --task reid each image searches for others of its identity (docs/reid.md): the task of
-systems of identities.
-
-Of systems over stored features --task neighbours measures what the alignment keeps of their
-neighbourhoods: the mean rank that the five nearest stored neighbours of a row have after it.
---task migration takes the images for rows of an old embedding model and the texts for
-rows of a new one, of the same items: how many of the ten neighbours that an item has by the
-new model its query finds in the mapped index of the old one.
-
-With --with the scores of pairs are the mean of those of several models, weights equal: ensembles,
-such as one that attends from texts to images and one that does the reverse. All are evaluated on
-the split of the first, which must be that of the others.
-
-Tasks that a model was fine-tuned for (trainer finetune --task) are those of such a model:
-entailment, nlvr and classification give the accuracy of classes beside that of the commonest
-one, vqa the official accuracy of answers, captioning BLEU and CIDEr of what the model writes.
---results FILE writes the answers in the form of the task's evaluation server.
-
-grounding is also a task of any model of images and texts with patches: it finds what
-expressions name in pictures, by a heat map of the match head or of the cosine
-(eval.grounding), without having seen boxes. A model of scenes looks at scenes.
-
---out FILE.html draws classes with their confusion matrix, of tasks that a model was fine-tuned for
-with right and wrong examples and their pictures, and with --task sentences pairs in the
-plane and histograms of their cosines; --json has the matrix too.
---momentum-encoder evaluates the momentum encoder of a run that has one, and of each of --with.
-
-The checkpoint's own configuration says which data and model; --config and --set
-override it.`,
-		Example: `  trainer eval --checkpoint runs/quickstart
-  trainer eval --checkpoint runs/flickr8k --split val --set eval.rerank_top=0
-  trainer eval --checkpoint runs/coco --set eval.folds=5      the COCO 1K protocol
-  trainer eval --checkpoint runs/quickstart --json
-  trainer eval --checkpoint runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
-  trainer eval --checkpoint runs/flickr8k --momentum-encoder
-  trainer eval --checkpoint runs/filip --with runs/clip
-  trainer eval --checkpoint runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
+Data and model are those of the checkpoint's configuration; --config and --set override it.`,
+		Example: `  trainer eval runs/quickstart
+  trainer eval runs/flickr8k --split val --set eval.rerank_top=0
+  trainer eval runs/coco --set eval.folds=5      the COCO 1K protocol
+  trainer eval runs/quickstart --json
+  trainer eval runs/quickstart --task zeroshot --set 'eval.zeroshot.templates=["a {}"]'
+  trainer eval runs/flickr8k --momentum-encoder
+  trainer eval runs/filip --with runs/clip
+  trainer eval runs/clip --task zeroshot --set eval.zeroshot.images=/data/imagenet/val \
       --set eval.zeroshot.classes=/data/imagenet/names.txt --set eval.zeroshot.templates_file=/data/prompts.txt
-  trainer eval --checkpoint runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
-  trainer eval --checkpoint runs/clip --task textprobe --set eval.textprobe.train=train.tsv --set eval.textprobe.test=dev.tsv
-  trainer eval --checkpoint runs/clip --task sentences --set data.root=/data/sentence_pairs \
+  trainer eval runs/moco --task probe --split test --set eval.probe_hold=0.1 --out probe.html
+  trainer eval runs/clip --task textprobe --set eval.textprobe.train=train.tsv --set eval.textprobe.test=dev.tsv
+  trainer eval runs/clip --task sentences --set data.root=/data/sentence_pairs \
       --set 'eval.sentences.tasks=["stsb", "sts12", "mrpc"]' --out sentences.html
-  trainer eval --checkpoint runs/align --task neighbours
-  trainer eval --checkpoint runs/migrate --task migration`,
-		Args: noArgs,
+  trainer eval runs/align --task neighbours
+  trainer eval runs/migrate --task migration`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if path == "" {
-				return usageError{fmt.Errorf("eval needs --checkpoint: a run or step folder")}
+				return usageError{fmt.Errorf("eval needs RUN: a run or step folder")}
 			}
 			if err := run.CheckTask(task); err != nil {
 				return err
@@ -120,7 +101,7 @@ override it.`,
 	overCheckpoint(c)
 	f.config.addPrompt(c)
 	f.output.add(c)
-	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
+	takesRun(c, &path)
 	c.Flags().StringArrayVar(&with, "with", nil,
 		"another run or step `folder`, whose scores of pairs are averaged with those of the checkpoint; may be given more than once")
 	c.Flags().StringVar(&task, "task", "", "what to evaluate: "+strings.Join(run.EvalTasks(),

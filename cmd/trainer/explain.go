@@ -31,58 +31,51 @@ type explainFlags struct {
 func newExplainCommand() *cobra.Command {
 	var f explainFlags
 	c := &cobra.Command{
-		Use:   "explain",
+		Use:   "explain RUN",
 		Short: "Show what the score of an image and a text rests on, by patch and by word",
-		Long: `explain draws what the score of an image and a text rests on, and writes pictures and one
-page (explain.html, which needs nothing beside it) to the folder --out:
+		Long: `explain draws what the score of an image and a text rests on. It writes pictures and one
+self-contained page, explain.html, to the folder --out:
 
-  the score of the pair   heat over the patches and the words that it rests on, by Grad-CAM: the
-                          gradient of the score to each token, times the token
-  class tokens, spheres   the same for the score of each, with model.head.topology Multi or Ob
-  the match head          of systems with fusion layers: the patches that each word looks at,
-                          by attention times its gradient
+  the score                heat over patches and words by Grad-CAM: the gradient of the score with
+                           respect to each token, times the token
+  class tokens, spheres    the same for the score of each (model.head.topology Multi or Ob)
+  the matching head        in systems with fusion layers: the patches each word looks at, by
+                           attention times its gradient
 
-Of systems of images alone the score is that of two images: --with takes the place of --text.
-Of a model of statements about two pictures (data.kind "nlvr") it is the logit of the class that
-the model tells, for --image, --with and --text or a statement of --split, and both pictures are
-shown with the patches that the words look at.
-Systems of stored features have no patches and no words, and are refused.
+For image-only systems the score is that of two images: --with takes the place of --text. For
+statements about two pictures (data.kind "nlvr") it is the logit of the predicted class, for
+--image, --with and --text or a statement of --split. Systems over stored features have no patches
+or words and are refused.
 
-With --row the image is a row of the split --split, with its first text or --text. That is the
-way to explain a model of regions: boxes of the regions are drawn over the picture of the image
-where the data has both, else over an empty canvas, or as a numbered row. A model that compares
-tokens (model.interaction) shows what its score is a sum of: which regions or patches each word
-looks at, which words they look at, and a table of words by regions with the terms that add up
-to the score.
+--row N explains row N of --split, with its first text or --text. This is how models of regions
+are explained: boxes are drawn over the picture if the data has both, else over an empty canvas.
+Models that compare tokens (model.interaction) also show the terms that add up to the score: what
+each word and each region looks at, and a table of words by regions.
 
---block, --layer and --fusion say where in the image tower, the text tower and the fusion
-layers, counted from 0; the last block, the last layer and the middle of the fusion layers
-hold without them. --formula says how gradient and token make the heat of a patch: their
-product where it is above 0 in a channel (channels), where its sum over the channels is
-(elementwise: sharper, and dark where a score is at its largest), or with the mean gradient of
-all patches (gradcam, that of convolutions). Of an interaction the terms that it adds up are
-shown (terms) unless another formula is asked for, or its kind does not say what they are.
+--split alone explains matched pairs of a split and writes contributions.html: how much each class
+token, patch, word and position adds to their scores.
 
-With --split alone it explains right pairs of a split and writes
-contributions.html: which class tokens, patches, words and places of a text add how much to
-their scores.
+--block, --layer and --fusion choose where to look in the image tower, the text tower and the
+fusion layers, counted from 0. --formula chooses how gradient and token combine: their product
+where positive per channel (channels), or where its sum is (elementwise: sharper, but dark where a
+score is at its maximum), or with the mean gradient of all patches (gradcam). For interactions the
+default is the terms of the sum (terms).
 
-A map shows what moves the score to first order. It is not a proof of what the model knows.
-docs/explain.md has the formulas and how well maps find what a text names.`,
-		Example: `  trainer explain --checkpoint runs/quickstart --image scene.png --text "a big red circle" --out why
-  trainer explain --checkpoint runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
-  trainer explain --checkpoint runs/gssf-scan --split test --row 12
-  trainer explain --checkpoint runs/moco --image a.jpg --with b.jpg
-  trainer explain --checkpoint runs/nlvr --split val --row 3
-  trainer explain --checkpoint runs/quickstart --split val --pairs 500
-  trainer explain --checkpoint runs/flickr8k --image dog.jpg --text "a dog" --block 8 --json`,
-		Args: noArgs,
+A map shows what moves the score to first order. It does not prove what the model knows.
+docs/explain.md has the formulas, and how well maps find what a text names.`,
+		Example: `  trainer explain runs/quickstart --image scene.png --text "a big red circle" --out why
+  trainer explain runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
+  trainer explain runs/gssf-scan --split test --row 12
+  trainer explain runs/moco --image a.jpg --with b.jpg
+  trainer explain runs/nlvr --split val --row 3
+  trainer explain runs/quickstart --split val --pairs 500
+  trainer explain runs/flickr8k --image dog.jpg --text "a dog" --block 8 --json`,
 		RunE: func(c *cobra.Command, _ []string) error { return explainRun(c, &f) },
 	}
 	f.config.add(c)
 	overCheckpoint(c)
 	f.output.add(c)
-	c.Flags().StringVar(&f.checkpoint, "checkpoint", "", "run or step `folder`")
+	takesRun(c, &f.checkpoint)
 	c.Flags().StringVar(&f.options.Image, "image", "", "image `file` (JPEG, PNG, WebP, GIF, BMP or TIFF)")
 	c.Flags().StringVar(&f.options.Text, "text", "", "text to compare with the image")
 	c.Flags().StringVar(&f.options.With, "with", "",
@@ -104,7 +97,7 @@ docs/explain.md has the formulas and how well maps find what a text names.`,
 
 func explainRun(c *cobra.Command, f *explainFlags) error {
 	if f.checkpoint == "" {
-		return usageError{errors.New("explain needs --checkpoint: a run or step folder")}
+		return usageError{errors.New("explain needs RUN: a run or step folder")}
 	}
 	row := c.Flags().Changed("row")
 	if row {

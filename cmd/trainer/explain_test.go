@@ -164,7 +164,7 @@ func TestExplain(t *testing.T) {
 	} {
 		fails(t, exitUsage, append([]string{"explain", "--checkpoint", dir}, x.args...), x.want)
 	}
-	fails(t, exitUsage, []string{"explain", "--image", image}, "explain needs --checkpoint")
+	fails(t, exitUsage, []string{"explain", "--image", image}, "explain needs RUN")
 	fails(t, exitFailed, []string{"explain", "--checkpoint", dir, "--image", filepath.Join(dir, "none.png"), "--text", "a"}, "--image:", "none.png")
 }
 

@@ -21,8 +21,8 @@ func newExportCommand() *cobra.Command {
 	var twin bool
 	var o export.Options
 	c := &cobra.Command{
-		Use:   "export",
-		Short: "Write a model for Hugging Face, sentence-transformers, timm, open_clip, ALBEF or ONNX",
+		Use:   "export RUN",
+		Short: "Export a model to Hugging Face, sentence-transformers, timm, open_clip, ALBEF or ONNX",
 		Long: `export writes the model of a checkpoint in the form of another program. --to names it:
 
   geoalign    all tensors under the names of this module, config.toml, tokenizer.json
@@ -51,11 +51,10 @@ The folder is written beside --out and renamed when it is complete. Memory holds
   trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
   trainer export --checkpoint runs/quickstart --to onnx --out onnx --momentum-encoder
   trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
-		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case path == "":
-				return usageError{errors.New("export needs --checkpoint: a run or step folder")}
+				return usageError{errors.New("export needs RUN: a run or step folder")}
 			case o.To == "":
 				return usageError{fmt.Errorf("export needs --to: one of %s", strings.Join(export.Forms(), ", "))}
 			case !slices.Contains(export.Forms(), o.To):
@@ -87,7 +86,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 	f.config.add(c)
 	overCheckpoint(c)
 	f.output.add(c)
-	c.Flags().StringVar(&path, "checkpoint", "", "run or step `folder`")
+	takesRun(c, &path)
 	c.Flags().StringVar(&o.To, "to", "", "`form`: "+strings.Join(export.Forms(), ", "))
 	c.Flags().StringVar(&o.Out, "out", "", "`folder` to write, which is not there or empty")
 	c.Flags().StringVar(&o.Side, "side", "", "image or text: that tower alone")

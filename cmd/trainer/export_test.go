@@ -115,7 +115,7 @@ func TestExportTwinAverage(t *testing.T) {
 		{"export needs --to", []string{"export", "--checkpoint", at("run"), "--out", at("x")}},
 		{"--side must be image or text (got \"both\")", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--side", "both", "--out", at("x")}},
 		{"export needs --out", []string{"export", "--checkpoint", at("run"), "--to", "hf"}},
-		{"export needs --checkpoint", []string{"export", "--to", "hf"}},
+		{"export needs RUN", []string{"export", "--to", "hf"}},
 		{"model.text.fusion_layers = 2 cannot be told to hf: it has no layers in which text attends to images: use --to albef or --side image or --side text or --to geoalign", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--out", at("x")}},
 		{"step-00000004 holds no checkpoints: give a run folder, not that of a step", []string{"average", "--checkpoint", at("run/checkpoints/step-00000004"), "--last", "1", "--out", at("x")}},
 		{"has 2 checkpoints, and the mean of 9 is wanted: take fewer, or keep more in training (train.keep_last)", []string{"average", "--checkpoint", at("run"), "--last", "9", "--out", at("x")}},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type configFlags struct {
 // add declares the flags on c.
 func (f *configFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", fileUsage("the defaults hold"))
-	f.key(c, "set", "override one key, as in train.batch_size=64 (repeatable, the last one of a key wins; `path=value`)", func(value string) ([]string, error) {
+	f.key(c, "set", "override a key, as in --set train.batch_size=64; repeatable, the last `path=value` of a key wins", func(value string) ([]string, error) {
 		return []string{value}, nil
 	})
 	f.key(c, "seed", "seed of the run; same as --set run.seed=`N`", func(value string) ([]string, error) {
@@ -55,6 +56,21 @@ func overCheckpoint(c *cobra.Command) {
 // fileUsage describes --config: otherwise says what holds without it.
 func fileUsage(otherwise string) string {
 	return "TOML `file` that describes the run, or a built-in one by name (trainer configs); without it " + otherwise
+}
+
+// takesRun lets c take the run or step folder that it reads as its argument RUN, or by --checkpoint.
+func takesRun(c *cobra.Command, path *string) {
+	c.Flags().StringVar(path, "checkpoint", "", "run or step `folder`; same as RUN")
+	c.Args = func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) != 1 || strings.HasSuffix(args[0], ".toml") || strings.Contains(args[0], "="):
+			return noArgs(c, args)
+		case *path != "":
+			return fmt.Errorf("RUN %q and --checkpoint %q do not go together: leave one out", args[0], *path)
+		}
+		*path = args[0]
+		return nil
+	}
 }
 
 // addOut declares --out as the run folder.
@@ -109,8 +125,8 @@ type outputFlags struct {
 }
 
 func (f *outputFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON on stdout and nothing else there")
-	c.Flags().BoolVar(&f.quiet, "quiet", false, "no messages and no progress, only the result")
+	c.Flags().BoolVar(&f.json, "json", false, "print the result, and nothing else, as JSON on stdout")
+	c.Flags().BoolVar(&f.quiet, "quiet", false, "print only the result, no messages and no progress")
 }
 
 // note is where a command writes what is not its result.
@@ -134,8 +150,8 @@ func (f *runFlags) add(c *cobra.Command) {
 	f.config.addOut(c)
 	f.output.add(c)
 	c.Flags().StringVar(&f.resume, "resume", "auto",
-		"auto: go on with the run folder's latest checkpoint if it has one; never: start anew; `PATH`: go on from that checkpoint")
-	f.config.key(c, "max-steps", "length of the run in `steps`, instead of what the configuration says; same as --set train.max_steps=N with train.max_epochs, max_samples and max_minutes 0", func(value string) ([]string, error) {
+		"auto: resume from the latest checkpoint of the run folder if it has one; never: start anew; `PATH`: resume from that checkpoint")
+	f.config.key(c, "max-steps", "length of the run in `steps`, instead of what the configuration says", func(value string) ([]string, error) {
 		if n, err := strconv.Atoi(value); err != nil || n < 1 {
 			return nil, errors.New("must be a whole number > 0")
 		}
@@ -143,7 +159,7 @@ func (f *runFlags) add(c *cobra.Command) {
 			nil
 	})
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false,
-		"build the model, print shapes, parameters, memory and the time of a step, and exit")
+		"build the model, print memory, time, parameters and shapes, and exit")
 }
 
 // opening says how the command line opens a checkpoint.

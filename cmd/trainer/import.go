@@ -19,7 +19,7 @@ func newImportCommand() *cobra.Command {
 	var settings bool
 	c := &cobra.Command{
 		Use:   "import",
-		Short: "Make a run of weights of Hugging Face, timm, open_clip or ALBEF",
+		Short: "Import a model of Hugging Face, timm, open_clip or ALBEF as a run",
 		Long: `import reads a stored model and writes a run folder, which eval, embed, search, serve, finetune,
 report, inspect and export use like that of any run: a model with an image and a text tower (CLIP,
 SigLIP, open_clip, ALBEF), or one encoder (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2, ResNet, a folder

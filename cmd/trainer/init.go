@@ -23,7 +23,7 @@ func newInitCommand() *cobra.Command {
 	var output outputFlags
 	c := &cobra.Command{
 		Use:   "init DATA",
-		Short: "Write a configuration for images with captions that you have",
+		Short: "Write a configuration for your images and captions",
 		Long: `init looks at a table (.csv, .tsv, .parquet), a list (.json, .token), shards (.tar), or a folder with
 one of these, and writes the configuration that trains on it: kind, columns, where the images
 lie, how it is divided, and how many tokens a caption has. All of it is commented, to be changed.

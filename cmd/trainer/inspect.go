@@ -28,21 +28,20 @@ func newInspectCommand() *cobra.Command {
 	var sets []string
 	c := &cobra.Command{
 		Use:   "inspect [PATH]",
-		Short: "Show what a checkpoint, a gallery or another folder or file holds, and whether it is whole",
-		Long: `inspect shows what a checkpoint holds. PATH is a run folder (its latest checkpoint is
-taken) or the folder of one step. Of other kinds it shows in short what they are: a gallery
-(embed), an index (.search), a file of features (.npy, .npz, .safetensors, .pt, .pth, .parquet),
-a folder of export, of ablate, or a cache folder (data.cache_dir).
+		Short: "Show what a checkpoint, gallery or other file holds, and verify it",
+		Long: `inspect shows what a folder or file holds: a run (its latest checkpoint) or one step folder in
+full; a gallery (embed), an index (.search), a file of features (.npy, .npz, .safetensors, .pt,
+.pth, .parquet), an export, an ablation or a cache folder (data.cache_dir) in short.
 
---verify reads every byte instead and compares it with the checksums that were noted when it
-was written: of a run folder all checkpoints, the log, the configuration and the galleries in
-it, and its data with what it recorded of them (--set data.root=FOLDER where these were
-moved); of an ablation all of its runs. A file is whole, damaged, or has no checksum: its form is
-then checked as far as it has one. It exits with 1 where something is damaged. It believes
-nothing that was found earlier, so that it finds damage of a disk too. Checkpoints that were
-written before there were checksums are compared by their sizes. train, eval, embed, report,
-finetune and search check the files that they read themselves; the first five take the
-checkpoint before a damaged one, with a notice.`,
+--verify reads every byte and compares it with the checksums noted when it was written: all
+checkpoints of a run, its log, configuration, galleries and data (--set data.root=FOLDER if these
+have moved), or all runs of an ablation. Each file is whole, damaged, or without a checksum, in
+which case its format is checked as far as possible; checkpoints older than checksums are compared
+by size. The exit code is 1 if anything is damaged. Nothing found earlier is trusted, so damage of
+the disk shows too.
+
+train, eval, embed, report, finetune and search check the files they read by themselves. The first
+five use the checkpoint before a damaged one, with a notice.`,
 		Example: `  trainer inspect runs/quickstart
   trainer inspect runs/quickstart/checkpoints/step-00000100 --group momentum
   trainer inspect --checkpoint runs/quickstart --print-config

@@ -12,20 +12,20 @@ import (
 func newMergeCommand() *cobra.Command {
 	var from, out string
 	c := &cobra.Command{
-		Use:   "merge",
-		Short: "Write a checkpoint whose weights have taken in what tunes them",
-		Long: `merge adds the product of each adapter of a run with model.lora to the weight of its layer, makes
-weights and biases take in the scales and shifts of model.tuning.ssf, and writes a checkpoint of a
-model without them that computes the same. Bottlenecks and prompts of model.tuning stay. It holds
-parameters, configuration and tokenizer: it can be evaluated, embedded and trained from, and not
-resumed, as the teacher, the optimiser and the queue are left out.`,
-		Example: `  trainer merge --checkpoint runs/adapted --out runs/merged
-  trainer eval --checkpoint runs/merged`,
-		Args: noArgs,
+		Use:   "merge RUN",
+		Short: "Merge adapters into the weights of a run",
+		Long: `merge writes a checkpoint without adapters that computes the same: LoRA products (model.lora), scales
+and shifts (model.tuning.ssf) are merged into weights and biases. Bottlenecks and prompts of
+model.tuning stay.
+
+The result holds parameters, configuration and tokenizer. It can be evaluated, embedded and trained
+from, but not resumed, because teacher, optimiser and queue are not in it.`,
+		Example: `  trainer merge runs/adapted --out runs/merged
+  trainer eval runs/merged`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" || out == "" {
 				return usageError{errors.New(
-					"merge needs --checkpoint, the run or step folder that is tuned, and --out, the folder to write")}
+					"merge needs RUN, the run or step folder with adapters, and --out, the folder to write")}
 			}
 			path, err := convert.Merge(from, out, c.ErrOrStderr())
 			if err == nil {
@@ -34,7 +34,7 @@ resumed, as the teacher, the optimiser and the queue are left out.`,
 			return err
 		},
 	}
-	c.Flags().StringVar(&from, "checkpoint", "", "run or step `folder` that is tuned")
+	takesRun(c, &from)
 	c.Flags().StringVar(&out, "out", "", "`folder` of the run to write")
 	return c
 }

@@ -53,7 +53,7 @@ func newModelsCommand() *cobra.Command {
 	var out outputFlags
 	c := &cobra.Command{
 		Use:   "models",
-		Short: "List the models of the Hugging Face hub that are on this machine",
+		Short: "List the Hugging Face models on this machine",
 		Long: `models lists the cache of models of the Hugging Face hub, which other programs share: what
 import --from NAME needs no network for. A name is ORGANISATION/NAME, with @REVISION (a branch, tag
 or commit) or without. --update has the next import of a model look for a newer commit.

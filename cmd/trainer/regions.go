@@ -17,23 +17,21 @@ func newRegionsCommand() *cobra.Command {
 	var checkpoint string
 	var twin bool
 	c := &cobra.Command{
-		Use:   "regions",
-		Short: "Write the grid of an image tower as features of regions",
-		Long: `regions encodes the images of a split and writes the patches of the image tower, or the
-means of cells of them, as regions: the files that data.kind = "regions" reads.
+		Use:   "regions [RUN]",
+		Short: "Write patches of an image tower as features of regions",
+		Long: `regions encodes the images of a split and writes the patches of the image tower, or means of grid
+cells, as regions: the files that data.kind = "regions" reads.
 
   SPLIT_ims.npy     features (images, regions, channels)
-  SPLIT_boxes.npy   boxes of the regions (images, regions, 4)
-  SPLIT_caps.txt    the captions, those of an image together
+  SPLIT_boxes.npy   boxes (images, regions, 4)
+  SPLIT_caps.txt    captions, those of an image together
   SPLIT_ids.txt     the id of each image
 
-SPLIT is data.regions.train, val or test: train, dev and test. The tower is that of a
-checkpoint, or with --config the one that init.image.path names. The features are the states
-behind its last block. Images and captions are those of any data that has some. Where images
-have different numbers of captions, the first of each are written.`,
+SPLIT is data.regions.train, val or test. The tower is that of a checkpoint or, with --config, the
+one of init.image.path; features are the states after its last block. If images have different
+numbers of captions, only the first few of each are written.`,
 		Example: `  trainer regions --checkpoint runs/quickstart --grid 4 --split test --out regions
   trainer regions --config my.toml --set init.image.path=dinov2-base --grid 6 --split train --out regions`,
-		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Grid < 0 || o.Captions < 0 {
 				return usageError{fmt.Errorf("--grid and --captions must be >= 0 (got %d and %d)", o.Grid, o.Captions)}
@@ -61,7 +59,7 @@ have different numbers of captions, the first of each are written.`,
 	f.config.add(c)
 	overCheckpoint(c)
 	f.output.add(c)
-	c.Flags().StringVar(&checkpoint, "checkpoint", "", "run or step `folder`; default: the tower of init.image.path")
+	takesRun(c, &checkpoint)
 	c.Flags().StringVar(&o.Split, "split", "", "train (of data that ends), val or test; default: eval.split")
 	c.Flags().StringVar(&o.Out, "out", "regions", "`folder` to write")
 	c.Flags().IntVar(&o.Grid, "grid", 0, "cells in a row of the picture, `N` x N regions; 0: the patches")

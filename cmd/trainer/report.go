@@ -31,23 +31,21 @@ func newReportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report [RUN]",
 		Short: "Draw a run as one HTML page: curves, scores of pairs, learned metric, embedding",
-		Long: `report draws what a run folder holds as one HTML file that needs nothing beside it: the
-parts of the loss, temperature, learning rate, gradients and speed, evaluations, the
-figures of the graphs over the queue, and with the newest checkpoint histograms of the
-scores of own and other pairs, the learned metric as a heat map and the features of images
-and captions in the plane (PCA and t-SNE). train writes the same page at its end; this
-command draws it anew, at any time of a run, with other points or another colour.
+		Long: `report draws a run as one self-contained HTML file: the parts of the loss, temperature, learning
+rate, gradients and speed, evaluations, figures of the graphs over the queue, and from the newest
+checkpoint histograms of the scores of matched and other pairs, the learned metric as a heat map,
+and image and caption features in the plane (PCA and t-SNE). train writes the same page at its end;
+this command draws it at any time, with other points or another colour.
 
 --color colours the points by an attribute:
   length        words of the caption
   caption:WORD  whether the caption has the word
   class         the class of the image (data.kind folder or scenes)
   objects, colour, shape, size, place
-                of scenes: the number of objects, and what the first one is
+                for scenes: the number of objects, and what the first one is
 
-A run without a checkpoint gets the curves alone, as with --no-model. --set changes the
-configuration that the checkpoint was made with, such as where the data is.
-docs/report.md says how to read each picture.`,
+A run without a checkpoint has curves only, as with --no-model. --set changes the checkpoint's
+configuration, such as where the data is. docs/report.md says how to read each picture.`,
 		Example: `  trainer report runs/quickstart
   trainer report runs/quickstart --color shape --points 300
   trainer report runs/flickr8k --color caption:dog --split test --set data.root=flickr8k

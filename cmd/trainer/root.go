@@ -59,18 +59,22 @@ func newRoot(started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "trainer",
 		Short: "Train and evaluate models that align images and text",
-		Long: `trainer trains, evaluates and inspects models that align images and text.
-A TOML file describes a run; every key of it can be overridden with --set.
+		Long: `trainer trains, evaluates and searches with models that align images and text. A TOML file
+describes a run; --set overrides any of its keys.
 
-Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted by Ctrl-C,
-SIGTERM or the end of the terminal, 134 (the signal SIGABRT) where the program itself is at fault
-or gets no memory, with a trace of all goroutines on standard error. Started by mpirun or another launcher as several processes,
-train, finetune, eval, embed and bench are one command of all of them: the first prints and
-writes, and all end with the same code. Where what reads the output ends first, as head does, a
-command saves what it has and ends with 1 and no message.`,
-		Example: `  trainer doctor                                      which libraries and how fast
-  trainer validate --config configs/quickstart.toml   every problem of a config
-  trainer data preview --config configs/quickstart.toml --out sheet.png`,
+Exit codes:
+  0    done
+  1    failed
+  2    wrong usage or configuration
+  130  interrupted by Ctrl-C, SIGTERM or a closed terminal, after saving
+  134  a fault of the program, or no memory (SIGABRT), with a trace on standard error
+
+Under mpirun or another launcher, train, finetune, eval, embed and bench run as one command on
+all processes: rank 0 prints and writes, and all exit with the same code. If the program that
+reads the output stops first, as head does, a command saves and exits with 1 without a message.`,
+		Example: `  trainer train --config quickstart        a small model on drawn scenes, in minutes
+  trainer init photos.csv                  a configuration for your images and captions
+  trainer doctor                           what this machine computes with, and how fast`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -116,6 +120,7 @@ command saves what it has and ends with 1 and no message.`,
 		newVersionCommand(),
 	)
 	root.InitDefaultHelpCmd()
+	arrange(root)
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error { // cobra's own explains the program instead
 			_, _, err := root.Find(args)

@@ -45,7 +45,7 @@ func newSearchCommand() *cobra.Command {
 	var f searchFlags
 	c := &cobra.Command{
 		Use:   "search GALLERY",
-		Short: "Find the rows of an embedded gallery that are nearest to a query",
+		Short: "Search a gallery by text, image or features",
 		Long: `search looks up a gallery that embed wrote, or a file of features (.npy, or .safetensors
 with one tensor). The query is one of
 

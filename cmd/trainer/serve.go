@@ -41,7 +41,7 @@ func newServeCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve GALLERY",
-		Short: "Answer searches of an embedded gallery over HTTP",
+		Short: "Serve searches of a gallery over HTTP: a page and an API",
 		Long: `serve opens a gallery that embed wrote, or a file of features, and answers searches: a
 page for people at /, and an API in JSON.
 

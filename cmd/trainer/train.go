@@ -22,21 +22,19 @@ func newTrainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train",
 		Short: "Train a model, with checkpoints and exact resume",
-		Long: `train runs the configuration: it prepares the run folder, trains with a progress bar,
-saves checkpoints, and ends with an evaluation. Ctrl-C, SIGTERM or the end of the terminal
-gives up the step in progress, saves the steps before it and stops with exit code 130; the
-same command again goes on where it stopped, with the same numbers as if it had never
-stopped. A second Ctrl-C stops at once. A run that fails, because a file of the data or of
-an evaluation cannot be read or the disk of the log is full, saves as well and stops with
-exit code 1.
+		Long: `train runs a configuration: it prepares the run folder, trains with a progress bar, saves
+checkpoints and evaluates at the end.
 
-With --set compute.device=cuda the run is trained on a GPU (docs/gpu.md; trainer doctor
-says whether one is found).
+Ctrl-C, SIGTERM or a closed terminal abandons the current step, saves and exits with 130. The
+same command resumes the run, with the numbers it would have had without the interruption. A
+second Ctrl-C stops at once. A run that fails, for example because a data file cannot be read or
+the disk is full, also saves and exits with 1.
 
-A run may go on with changed settings, which are listed: a longer --max-steps (the
-learning rate then follows the longer schedule), another batch size, learning rate or
-data. The architecture, the queue's size, the seed and init.checkpoint cannot change. A
-run that has reached its end is only evaluated.`,
+--set compute.device=cuda trains on a GPU (docs/gpu.md); trainer doctor says whether one is found.
+
+A run may resume with changed settings, which are listed: more --max-steps (the learning rate
+then follows the longer schedule), another batch size, learning rate or data. The architecture,
+queue.size, the seed and init.checkpoint cannot change. A finished run is only evaluated.`,
 		Example: `  trainer train --config quickstart                                 # built in: trainer configs
   trainer train --config configs/quickstart.toml --set train.batch_size=64 --out runs/small
   trainer train --config configs/flickr8k.toml --set data.root=flickr8k --dry-run
@@ -156,10 +154,8 @@ func printPlan(w io.Writer, p run.Plan) {
 	if p.Graphs {
 		graphs = " with graphs"
 	}
-	for _, s := range p.Shapes {
-		fmt.Fprintf(w, "  %-52s %v\n", s...)
-	}
-	fmt.Fprintf(w, "\n%d parameters, %d trained, vocabulary %d\n", p.Parameters, p.Trainable, p.Vocabulary)
+	fmt.Fprintf(w, "%s parameters, %s trained, vocabulary %s\n", words.Thousands(p.Parameters),
+		words.Thousands(p.Trainable), words.Thousands(p.Vocabulary))
 	fmt.Fprintf(w, "memory: %.1f MB parameters with gradients, moments and momentum encoder, %.1f MB queues%s, ",
 		p.ParametersMB,
 		p.QueueMB, graphs)
@@ -185,5 +181,8 @@ func printPlan(w io.Writer, p run.Plan) {
 		fmt.Fprintf(w, ", about %s for %s of %s", schedule.Seconds(p.RunSeconds).Round(time.Second),
 			words.Count(p.Steps, "step"), words.Count(p.Samples, "sample"))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprint(w, "\n\n")
+	for _, s := range p.Shapes {
+		fmt.Fprintf(w, "  %-52s %v\n", s...)
+	}
 }

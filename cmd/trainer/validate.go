@@ -19,11 +19,10 @@ func newValidateCommand() *cobra.Command {
 	var ranks int
 	c := &cobra.Command{
 		Use:   "validate",
-		Short: "Check a configuration and list every problem of it",
-		Long: `validate reads a configuration as train would and lists every problem of it, each with
-its place, its key and what to do. The files and folders of data that it names must be
-there, and eval.folds must divide the images of its split. With --ranks N it is checked as N
-processes would run it. It exits with 0 when there is no problem and with 2 otherwise.`,
+		Short: "Check a configuration and list every problem",
+		Long: `validate reads a configuration as train would and lists every problem with its place, key and cure.
+It also checks that the files and folders of the data exist, and that eval.folds divides the images
+of its split. --ranks N checks it for N processes. The exit code is 0 without problems, else 2.`,
 		Example: `  trainer validate --config configs/quickstart.toml
   trainer validate --config configs/quickstart.toml --set train.batch_size=64 --print
   trainer validate --config my.toml --json
