@@ -31,11 +31,12 @@ Two keys stand before all sections:
 | ` + "`base`" + ` | a TOML file, from the folder of this one, that this one changes; it may have a base too. Tables merge, values and lists replace, and a length replaces the one of the base in any unit |
 | ` + "`version`" + ` | version of the configuration, VERSION today, which run folders hold. Keys of earlier versions are translated with a note; a later version is refused |
 
-Keys marked *architecture* cannot change when the model of a checkpoint is used, as by eval, embed and a resumed run, and
-those marked *fixed in a run* when a run goes on. Everything else may. *At most* is the largest value that is accepted:
-beyond it a number is a mistake, and within it what the keys make together is still held against the memory of the machine
-before any of it is taken. *Read with* says when something reads a key, or all keys of a section that have no such words of
-their own; else the key does nothing, and validate and train note it when it is set to another value than its default.
+- Keys marked *architecture* cannot change when the model of a checkpoint is used, as by eval, embed and a resumed run.
+  Those marked *fixed in a run* cannot change when a run is resumed. All others can.
+- The type says the largest value that is accepted. Beyond it a number is a mistake; within it, the memory that all keys
+  need together is still checked before any of it is taken.
+- *Read with* says when anything reads the key, or the whole section. Otherwise the key has no effect, and validate and
+  train note it if it differs from its default.
 
 Written by ` + "`go generate ./config`" + ` from the comments of the sections.
 `
@@ -44,6 +45,9 @@ Written by ` + "`go generate ./config`" + ` from the comments of the sections.
 func render(root string) ([]byte, error) {
 	r := renderer{root: root, packages: map[string]map[string]typeDoc{}, defaults: config.Default()}
 	r.WriteString(strings.ReplaceAll(header, "VERSION", strconv.Itoa(config.Version)))
+	if err := r.common(); err != nil {
+		return nil, err
+	}
 	if err := r.section(reflect.TypeFor[config.Config](), ""); err != nil {
 		return nil, err
 	}
@@ -158,7 +162,8 @@ func (r *renderer) section(t reflect.Type, path string) error {
 		path string
 	}
 	var subs []sub
-	var rows bytes.Buffer
+	var rows []row
+	conditions := false
 	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
 		if key == "" || key == "-" {
@@ -169,24 +174,11 @@ func (r *renderer) section(t reflect.Type, path string) error {
 			subs = append(subs, sub{f.Type, full})
 			continue
 		}
-		value, ok := r.defaults.Get(full)
-		if !ok {
-			return fmt.Errorf("%s.%s has no key %s", t, f.Name, full)
+		x, err := r.row(t, f, full)
+		if err != nil {
+			return err
 		}
-		text, err := r.comment(t, f)
-		if err != nil || text == "" {
-			return cmp.Or(err, fmt.Errorf("%s has no comment", full))
-		}
-		if fixed := f.Tag.Get("fixed"); fixed != "" {
-			text += " (*" + fixedBy[fixed] + "*)"
-		}
-		if most := f.Tag.Get("max"); most != "" {
-			text += " (at most " + most + ")"
-		}
-		if with := config.ReadWith(full); with != "" {
-			text += " (read with " + with + ")"
-		}
-		fmt.Fprintf(&rows, "| `%s` | %s | `%s` | %s |\n", key, typeName(value), literal(value), escape.Replace(text))
+		rows, conditions = append(rows, x), conditions || x.with != ""
 	}
 	if path != "" {
 		_, doc, _ := strings.Cut(about.doc, " ")
@@ -197,8 +189,18 @@ func (r *renderer) section(t reflect.Type, path string) error {
 		}
 		fmt.Fprintf(r, "\n## [%s]\n\n%s\n", path, doc)
 	}
-	if rows.Len() > 0 {
-		fmt.Fprintf(r, "\n| key | type | default | meaning |\n|---|---|---|---|\n%s", rows.Bytes())
+	switch {
+	case len(rows) > 0 && conditions:
+		r.WriteString("\n| key | type | default | meaning | read with |\n|---|---|---|---|---|\n")
+	case len(rows) > 0:
+		r.WriteString("\n| key | type | default | meaning |\n|---|---|---|---|\n")
+	}
+	for _, x := range rows {
+		fmt.Fprintf(r, "| `%s` | %s | `%s` | %s |", x.key, x.kind, x.standard, escape.Replace(x.meaning))
+		if conditions {
+			fmt.Fprintf(r, " %s |", escape.Replace(x.with))
+		}
+		r.WriteByte('\n')
 	}
 	for _, s := range subs {
 		if err := r.section(s.t, s.path); err != nil {
@@ -206,6 +208,29 @@ func (r *renderer) section(t reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// row is a key of a section.
+type row struct{ key, kind, standard, meaning, with string }
+
+// row returns the key full, a field of t.
+func (r *renderer) row(t reflect.Type, f reflect.StructField, full string) (x row, err error) {
+	value, ok := r.defaults.Get(full)
+	if !ok {
+		return x, fmt.Errorf("%s.%s has no key %s", t, f.Name, full)
+	}
+	text, err := r.comment(t, f)
+	if err != nil || text == "" {
+		return x, cmp.Or(err, fmt.Errorf("%s has no comment", full))
+	}
+	x = row{f.Tag.Get("toml"), typeName(value), literal(value), text, config.ReadWith(full)}
+	if fixed := f.Tag.Get("fixed"); fixed != "" {
+		x.meaning += " (*" + fixedBy[fixed] + "*)"
+	}
+	if most := f.Tag.Get("max"); most != "" {
+		x.kind += " up to " + most
+	}
+	return x, nil
 }
 
 // typeName names a Go value's type in the words of TOML.

@@ -12,7 +12,8 @@ const (
 	// leastRows of a log tell whether a loss has fallen.
 	leastRows = 10
 	// flatErrors: the means of the first and of the last third differ by fewer standard errors than this, and the first
-	// value lies within as many standard deviations of the last third.
+	// value lies within as many deviations of the last third. The deviation is that of one value after another behind the
+	// first third, which is noise alone: that of the first third is large in a run that falls quickly.
 	flatErrors = 3
 )
 
@@ -23,7 +24,7 @@ func Loss(losses []float64) string {
 		return ""
 	}
 	first := losses[0]
-	last, _ := meanDeviation(losses[n-max(1, n/10):])
+	last := mean(losses[n-max(1, n/10):])
 	if last > divergedBy*math.Abs(first) && first != 0 || math.IsNaN(last) || math.IsInf(last, 0) {
 		return fmt.Sprintf("the loss diverged: it began at %.4g and ended at %.4g; lower optimizer.lr", first, last)
 	}
@@ -31,28 +32,26 @@ func Loss(losses []float64) string {
 		return ""
 	}
 	third := n / 3
-	a, sdA := meanDeviation(losses[:third])
-	b, sdB := meanDeviation(losses[n-third:])
-	deviation := max(sdA, sdB)
-	if math.Abs(a-b) > flatErrors*math.Sqrt((sdA*sdA+sdB*sdB)/float64(third)) ||
-		math.Abs(first-b) > flatErrors*deviation {
+	a, b, deviation := mean(losses[:third]), mean(losses[n-third:]), noise(losses[third:])
+	deviation = max(deviation, 1e-9*math.Abs(b)) // of a constant, whose means differ by rounding
+	if math.Abs(a-b) > flatErrors*deviation*math.Sqrt(2/float64(third)) || math.Abs(first-b) > flatErrors*deviation {
 		return ""
 	}
 	return fmt.Sprintf("the loss has not moved beyond its noise: %.4g in the first third of the log, %.4g in the last, deviation %.2g; nothing seems to have been learned (look at optimizer.lr, optimizer.clip_norm and what is frozen)", a, b, deviation)
 }
 
-// meanDeviation returns the mean and the standard deviation.
-func meanDeviation(x []float64) (mean, deviation float64) {
+func mean(x []float64) (m float64) {
 	for _, v := range x {
-		mean += v / float64(len(x))
+		m += v / float64(len(x))
 	}
-	for _, v := range x {
-		deviation += (v - mean) * (v - mean)
+	return m
+}
+
+// noise returns the standard deviation of x around its trend, from the differences of neighbours (von Neumann 1941).
+func noise(x []float64) float64 {
+	var sum float64
+	for i, v := range x[1:] {
+		sum += (v - x[i]) * (v - x[i])
 	}
-	if len(x) > 1 {
-		deviation = math.Sqrt(deviation / float64(len(x)-1))
-	} else {
-		deviation = 0
-	}
-	return mean, deviation
+	return math.Sqrt(sum / float64(2*(len(x)-1)))
 }

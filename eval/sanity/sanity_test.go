@@ -31,7 +31,8 @@ func TestLoss(t *testing.T) {
 		losses []float64
 		want   string // empty: nothing is told
 	}{
-		"a loss that falls":                    {noisy(1, 50, 4.8, 2, 0.2), ""},
+		"a loss that falls":                            {noisy(1, 50, 4.8, 2, 0.2), ""},
+		"of heads, which learn within the first third": {[]float64{4.76, 4.12, 1.78, 0.56, 0.28, 0.12, 0.11, 0.072, 0.048, 0.042, 0.034, 0.030, 0.025, 0.026, 0.022, 0.029, 0.023, 0.020, 0.019, 0.028, 0.027}, ""},
 		"a little":                             {noisy(2, 200, 4.85, 4.75, 0.05), ""},
 		"at the first steps alone":             {exponential, ""},
 		"a part that joins doubles the sum":    {noisy(3, 50, 4, 8, 0.1), ""},
