@@ -25,7 +25,8 @@ func (x *job) pretrained(class string, naming weights.Naming, params []weights.P
 	if err != nil {
 		return err
 	}
-	config["architectures"], config["dtype"] = []string{class}, "float32"
+	config["architectures"], config["dtype"] = []string{class}, dtypes[x.DType].torch
+	config["torch_dtype"] = config["dtype"] // its name before transformers 4.56
 	x.json("config.json", config)
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("transformers.%s.from_pretrained(%q)", class, x.Out)

@@ -91,6 +91,17 @@ def main():
     trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--out", os.path.join(work, "st"))
     compare("its export in sentence-transformers",
             SentenceTransformer(os.path.join(work, "st"), device="cpu").encode(texts, batch_size=64))
+    length = lambda x: np.linalg.norm(x, axis=1)
+    for dtype in ("fp16", "bf16"):
+        folder = os.path.join(work, dtype)
+        trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--dtype", dtype, "--out", folder)
+        half = SentenceTransformer(folder, device="cpu").encode(texts, batch_size=64, convert_to_tensor=True)
+        trainer("embed", "--model", folder, "--texts", path, "--out", out)
+        for what, got in (("sentence-transformers", half.double().numpy()), ("read back here", np.load(out))):
+            least = float(((got * want).sum(1) / length(got) / length(want)).min())
+            print(f"its export in {dtype}, {what}: least cosine with float32 {least:.6f}")
+            if not least >= 0.999:
+                failed.append(dtype)
     trainer("export", "--checkpoint", run, "--to", "onnx", "--out", os.path.join(work, "onnx"))
     session = None
     try:

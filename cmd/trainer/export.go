@@ -43,12 +43,16 @@ were made does not matter. A model that a form cannot hold, such as one with obl
 CLIP, is refused with the key and the forms that can. Adapters (model.lora), scales
 and shifts (model.tuning.ssf) are merged on the way.
 
+--dtype fp16 or bf16 halves the files of all forms but onnx. A number that fp16 cannot hold is
+refused with the name of its tensor.
+
 The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
 		Example: `  trainer export --checkpoint runs/clip --to hf --out clip
   trainer export --checkpoint runs/albef --to hf --side text --out bert
   trainer export --checkpoint runs/clip --to timm --out tower
   trainer export --checkpoint runs/albef --to albef --out albef
   trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
+  trainer export --checkpoint runs/minilm --to sentence-transformers --dtype bf16 --out minilm-bf16
   trainer export --checkpoint runs/quickstart --to onnx --out onnx --momentum-encoder
   trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
 		Args: noArgs,
@@ -63,6 +67,9 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 					o.To)}
 			case !slices.Contains([]string{"", "image", "text"}, o.Side):
 				return usageError{fmt.Errorf("--side must be image or text (got %q)", o.Side)}
+			case !slices.Contains(export.DTypes(), o.DType):
+				return usageError{fmt.Errorf("--dtype must be one of %s (got %q)", strings.Join(export.DTypes(), ", "),
+					o.DType)}
 			case o.Out == "":
 				return usageError{errors.New("export needs --out: the folder to write")}
 			}
@@ -91,6 +98,7 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 	c.Flags().StringVar(&o.To, "to", "", "`form`: "+strings.Join(export.Forms(), ", "))
 	c.Flags().StringVar(&o.Out, "out", "", "`folder` to write, which is not there or empty")
 	c.Flags().StringVar(&o.Side, "side", "", "image or text: that tower alone")
+	c.Flags().StringVar(&o.DType, "dtype", "fp32", "`type` of the numbers: "+strings.Join(export.DTypes(), ", "))
 	addTwin(c, &twin)
 	return c
 }
