@@ -20,6 +20,9 @@ func (x *job) hf() error {
 
 // pretrained adds the files of a class of transformers: its weights under the names of a family, and config.json.
 func (x *job) pretrained(class string, naming weights.Naming, params []weights.Param, config object) error {
+	if x.To == PEFT {
+		return x.adapters(class, naming, params)
+	}
 	x.class = class
 	list, err := weights.Renamed(params, naming)
 	if err != nil {

@@ -160,7 +160,7 @@ func TestEncoderRefused(t *testing.T) {
 	}{
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "LSTM"}, nil, "modules.json has the module sentence_transformers.models.LSTM (2_LSTM): Transformer, Pooling, Dense, Dropout and Normalize are read"},
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "Normalize", "Dense"}, nil, "modules.json has Dense (3_Dense) behind Normalize"},
-		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_weightedmean_tokens": true}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by weightedmean: one of cls, mean, max and lasttoken is read"},
+		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_sqrt_len_tokens": true}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by mean_sqrt_len: one of cls, mean, max, lasttoken and weightedmean is read"},
 		{map[string]string{"1_Pooling/config.json": `{"pooling_mode": ["cls", "mean"]}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by cls and mean: one of"},
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "Dense"}, nil, "2_Dense/config.json: file does not exist: download the folder as a whole"},
 		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "include_prompt": false}`, "config_sentence_transformers.json": `{"prompts": {"query": "a "}}`}, []string{"Pooling"}, nil, "leaves prompts out of the pool (include_prompt = false)"},
