@@ -85,7 +85,8 @@ func near(t *testing.T, what string, got, want []float32) {
 // and so is the run that import makes of it, and the folder that export writes of that.
 func TestSentenceFolder(t *testing.T) {
 	const width, out = 8, 3
-	for mode, key := range map[string]string{"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens", "lasttoken": "pooling_mode_lasttoken"} {
+	for mode, key := range map[string]string{"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens", "lasttoken": "pooling_mode_lasttoken",
+		"weightedmean": "pooling_mode_weightedmean_tokens"} {
 		t.Run(mode, func(t *testing.T) {
 			pool := map[string]string{"1_Pooling/config.json": fmt.Sprintf(`{%q: true}`, key)}
 			pooled, dim := rowsOf(t, sentenceFolder(t, pool, "Pooling"))
