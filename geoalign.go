@@ -42,6 +42,7 @@ type Encoder struct {
 type Option func(*options)
 
 type options struct {
+	ctx  context.Context
 	sets []string
 	log  io.Writer
 }
@@ -56,6 +57,9 @@ func Set(overrides ...string) Option {
 	return func(o *options) { o.sets = append(o.sets, overrides...) }
 }
 
+// Context ends the fetch of a model early with the error of ctx.
+func Context(ctx context.Context) Option { return func(o *options) { o.ctx = ctx } }
+
 // Log has notes written to w, such as what was assumed of weights.
 func Log(w io.Writer) Option { return func(o *options) { o.log = w } }
 
@@ -63,7 +67,7 @@ func Log(w io.Writer) Option { return func(o *options) { o.log = w } }
 // or by its name a model of the Hugging Face hub, which is fetched into the cache that other programs have too. Close
 // the encoder after use.
 func OpenEncoder(nameOrDir string, opts ...Option) (*Encoder, error) {
-	var o options
+	o := options{ctx: context.Background()}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -71,7 +75,7 @@ func OpenEncoder(nameOrDir string, opts ...Option) (*Encoder, error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		client, err := hub.FromEnvironment()
 		if err == nil {
-			path, err = client.Fetch(context.Background(), nameOrDir, weights.Wanted)
+			path, err = client.Fetch(o.ctx, nameOrDir, weights.Wanted)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("geoalign: there is no file or folder %q here: %w", nameOrDir, err)

@@ -1,6 +1,7 @@
 package geoalign
 
 import (
+	"context"
 	"fmt"
 	"image"
 	"math"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run/convert"
+	"github.com/geoalign/geoalign/weights/hub/hubtest"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
 
@@ -123,4 +125,29 @@ func TestOpenRefused(t *testing.T) {
 	}
 	_, err := OpenEncoder(weightstest.Stored(t, "bert"), Prompt("query"))
 	check.Error(t, err, "data.prompt: names a prompt, and the encoder has none")
+}
+
+// TestFetch: a name is fetched from the hub, from which a context ends it, and is then used without it.
+func TestFetch(t *testing.T) {
+	from := weightstest.Stored(t, "bert")
+	content := map[string]string{}
+	for _, e := range check.Get(os.ReadDir(from))(t) {
+		content[e.Name()] = string(check.Get(os.ReadFile(filepath.Join(from, e.Name())))(t))
+	}
+	site := hubtest.New(t, "0123456789abcdef0123456789abcdef01234567", content)
+	t.Setenv("HF_ENDPOINT", site.Hub.URL)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	t.Setenv("HF_HUB_OFFLINE", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	check.Fails(OpenEncoder("org/tiny", Context(ctx)))(t, "context canceled")
+	var rows [2]Matrix
+	for i, name := range []string{"org/tiny", from} {
+		enc := check.Get(OpenEncoder(name, Context(t.Context())))(t)
+		rows[i] = check.Get(enc.Texts(t.Context(), []string{"a red square"}))(t)
+		check.OK(t, enc.Close())
+	}
+	if !slices.Equal(rows[0].Data, rows[1].Data) {
+		t.Errorf("by its name %v, by its folder %v", rows[0].Data, rows[1].Data)
+	}
 }

@@ -17,7 +17,9 @@ const (
 	PoolAttention = "attention" // of images: attention of a learned probe to the patches
 	// of texts: the mean of the words that are no padding, over the states behind the first and the last layer
 	PoolFirstLast = "first_last"
-	PoolMax       = "max" // the largest value of each channel, of regions or of the words that are no padding
+	// of texts: the mean of the words that are no padding, each weighed by its number (SGPT, Muennighoff 2022)
+	PoolWeighted = "weighted_mean"
+	PoolMax      = "max" // the largest value of each channel, of regions or of the words that are no padding
 	// the generalised pooling operator of VSE-infinity, of the same: sorted values under learned weights
 	PoolGPO = "gpo"
 	// external space attention, of the same: a mean of each channel under weights of that channel

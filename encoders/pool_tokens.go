@@ -12,6 +12,8 @@ func (p Pool) of(s Scope, x, lengths *gorgonia.Node, l int) *gorgonia.Node {
 	switch p {
 	case PoolMean:
 		return nn.MeanTokens(x, lengths, l, 0)
+	case PoolWeighted:
+		return nn.SoftPool(x, nn.LogPlaces(lengths, l, columns("pool", x)), lengths, l)
 	case PoolMax:
 		return nn.MaxTokens(x, lengths, l)
 	case PoolGPO:

@@ -35,7 +35,7 @@ func TestStylesRefused(t *testing.T) {
 		"classes and means": {"one class token with such a pool", image(func(v *ViT) { v.Pool, v.Classes = PoolMean, 2 })},
 		"unknown pool":      {"pool must be class, mean or attention", image(func(v *ViT) { v.Pool = "max" })},
 		"activation":        {"activation must be", image(func(v *ViT) { v.Activation = "relu" })},
-		"unknown text pool": {"pool must be class, pooler, mean, first_last, max, gpo, esa or end", text(TextTower{Encoder: tinyBERT, Pool: "min"})},
+		"unknown text pool": {"pool must be class, pooler, mean, first_last, weighted_mean, max, gpo, esa or end", text(TextTower{Encoder: tinyBERT, Pool: "min"})},
 		"text classes":      {"goes with one class token", text(TextTower{Encoder: BERT{TextOptions: TextOptions{Positions: 9, Layers: 1, Width: 16, Heads: 2}, Vocab: vocab, Classes: 2}, Pool: PoolMean})},
 		"bias and classes":  {"a bias by distance goes with one class token", text(TextTower{Encoder: relative})},
 		"no layers":         {"at least one layer", text(TextTower{Encoder: PreNormText{TextOptions: TextOptions{Positions: 9, Width: 16, Heads: 2}, Vocab: vocab}, Pool: PoolEnd})},

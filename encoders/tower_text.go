@@ -36,7 +36,8 @@ type TextOptions struct {
 	// what stands for a text: empty (that of style) | class (the first token) | pooler (the first token through a
 	// linear layer and tanh, as BERT has it) | mean (of the words that are no padding) | end (the last token that is
 	// no padding; of siglip the last place, of gru the last state of each direction) | first_last (the mean of the
-	// words over the first and the last layer, as in SimCSE) | max (the largest value of each channel over the words)
+	// words over the first and the last layer, as in SimCSE) | weighted_mean (of the words that are no padding, each
+	// weighed by its number, as in SGPT) | max (the largest value of each channel over the words)
 	// | gpo (the generalised pooling operator of VSE-infinity: learned weights for the sorted values) | esa (external
 	// space attention: a mean of each channel under weights of that channel)
 	Pool string `toml:"pool" when:"features" fixed:"meaning"`
@@ -87,7 +88,7 @@ func (t *TextOptions) Check(k *section.Checker) {
 		}
 	}
 	k.OneOfOrEmpty("activation", activations...)
-	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "max", "gpo", "esa")
+	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "weighted_mean", "max", "gpo", "esa")
 	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
 	k.Require("pool", !t.PreNorm() || !class,
 		"must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
@@ -313,7 +314,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 		var first *gorgonia.Node
 		first, q.Tokens = b.firstLast(c, s, a)
 		q.Classes = meanWords(arith.Combine([]float32{.5, .5}, first, s.tap.pooled(q.Tokens, q.Len)), q.Lengths, q.Len)
-	case t.Pool == PoolMax || t.Pool == PoolGPO || t.Pool == PoolESA:
+	case t.Pool == PoolWeighted || t.Pool == PoolMax || t.Pool == PoolGPO || t.Pool == PoolESA:
 		q.Tokens = t.Encoder.Text(c, s, a, nil)
 		q.Classes = t.Pool.of(s, s.tap.pooled(q.Tokens, q.Len), q.Lengths, q.Len)
 	case t.Pool == PoolEnd && t.recurrent():
@@ -324,7 +325,7 @@ func (t TextTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	case t.Pool == PoolEnd:
 		q.Classes = t.Encoder.Text(c, s, a, t.last(a))
 	default:
-		misuse("text", a.IDs, "pool must be class, pooler, mean, first_last, max, gpo, esa or end (got %q)", t.Pool)
+		misuse("text", a.IDs, "pool must be class, pooler, mean, first_last, weighted_mean, max, gpo, esa or end (got %q)", t.Pool)
 	}
 	if t.Classes() > 1 && !t.Pool.byClass() {
 		misuse("text", a.IDs, "pool %q goes with one class token (got %d)", t.Pool, t.Classes())

@@ -24,17 +24,29 @@ const (
 	ALBEF    = "albef"
 	ONNX     = "onnx"
 	Sentence = "sentence-transformers"
+	PEFT     = "peft"
 )
 
 // Forms lists them.
-func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONNX, Sentence} }
+func Forms() []string { return []string{Geoalign, HF, Timm, OpenCLIP, ALBEF, ONNX, Sentence, PEFT} }
+
+// DTypes lists the types that numbers are written in.
+func DTypes() []string { return []string{"fp32", "fp16", "bf16"} }
+
+// dtypes are their names in safetensors and in PyTorch.
+var dtypes = map[string]struct {
+	file  safetensors.DType
+	torch string
+}{"": {safetensors.F32, "float32"}, "fp32": {safetensors.F32, "float32"}, "fp16": {safetensors.F16, "float16"},
+	"bf16": {safetensors.BF16, "bfloat16"}}
 
 // Model is what is written.
 type Model struct {
-	Config    config.Config        // without what weights take in, see config.Model.Folded
+	Config    config.Config        // without what weights take in, see config.Model.Folded; with it for PEFT
 	Params    []weights.Param      // all of them, under the names of this module
 	Twins     []weights.Param      // momentum/NAME, and queues as queue/image and queue/text; none where there are none
 	Tokenizer *tokenizer.Tokenizer // nil for a system without texts
+	Metrics   map[string]float64   // of the last evaluation, for the card of the model; nil: none
 }
 
 // Options say how.
@@ -42,6 +54,11 @@ type Options struct {
 	To   string // one of Forms
 	Side string // image or text; empty: both
 	Out  string // folder, which is not there or empty
+	// DType is that of the numbers, one of DTypes; empty: fp32. ONNX has fp32 alone.
+	DType string
+	// Base is the name or folder of the model that a run was tuned from, and License the name of its licence, for
+	// adapters and the card of the model; empty: not said.
+	Base, License string
 	// External is the size in bytes from which the weights of an ONNX model lie in a file beside it; 0: 1.5 GB, below
 	// the 2 GB that a protocol buffer can have.
 	External int64
@@ -52,6 +69,7 @@ type Written struct {
 	Path    string   `json:"path"`
 	To      string   `json:"to"`
 	Side    string   `json:"side,omitempty"`
+	DType   string   `json:"dtype"`
 	Class   string   `json:"class,omitempty"` // of the program that reads it
 	Tensors int      `json:"tensors"`
 	Numbers int      `json:"numbers"`
@@ -99,7 +117,7 @@ func (x *job) note(format string, args ...any) {
 
 func (x *job) write() (Written, error) {
 	forms := map[string]func() error{Geoalign: x.geoalign, HF: x.hf, Timm: x.timm, OpenCLIP: x.openCLIP, ALBEF: x.albef,
-		ONNX: x.onnx, Sentence: x.sentence}
+		ONNX: x.onnx, Sentence: x.sentence, PEFT: x.peft}
 	form := forms[x.To]
 	if form == nil {
 		return Written{}, fmt.Errorf("there is no form %q: use %s", x.To, strings.Join(Forms(), ", "))
@@ -107,7 +125,13 @@ func (x *job) write() (Written, error) {
 	if !slices.Contains([]string{"", "image", "text"}, x.Side) {
 		return Written{}, fmt.Errorf("a model has no side %q: use image or text", x.Side)
 	}
-	if x.Config.Has(section.Foldable) {
+	if _, known := dtypes[x.DType]; !known {
+		return Written{}, fmt.Errorf("numbers have no type %q: use %s", x.DType, strings.Join(DTypes(), ", "))
+	}
+	if x.To == ONNX && dtypes[x.DType].file != safetensors.F32 {
+		return Written{}, x.refuse("--dtype", x.DType, "its graphs are written in fp32", "--dtype fp32", asHF)
+	}
+	if x.Config.Has(section.Foldable) && x.To != PEFT {
 		return Written{}, fmt.Errorf("model.lora.rank = %d and model.tuning.ssf = %t: no form has adapters, scales and shifts: merge them first (train.Params)", x.Config.Model.LoRA.Rank, x.Config.Model.Tuning.SSF)
 	}
 	if err := x.describe(); err != nil {
@@ -116,7 +140,10 @@ func (x *job) write() (Written, error) {
 	if err := form(); err != nil {
 		return Written{}, err
 	}
-	w := Written{Path: x.Out, To: x.To, Side: x.Side, Class: x.class, Load: x.load}
+	if slices.Contains([]string{HF, Sentence, PEFT}, x.To) {
+		x.card()
+	}
+	w := Written{Path: x.Out, To: x.To, Side: x.Side, DType: cmp.Or(x.DType, "fp32"), Class: x.class, Load: x.load}
 	var err error
 	w.Files, err = writeFolder(x.Out, x.files, x.note)
 	w.Notes, w.Tensors, w.Numbers = x.notes, x.count, x.size
@@ -183,7 +210,7 @@ func (x *job) tensors(file string, params []weights.Param, meta map[string]strin
 	list := make([]safetensors.Tensor, len(params))
 	for i, p := range params {
 		n := size(p.Shape)
-		list[i] = safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: safetensors.Lazy{Len: n, Fill: p.Read}}
+		list[i] = safetensors.Tensor{Name: p.Name, Shape: p.Shape, Data: safetensors.Lazy{Len: n, Fill: p.Read, As: dtypes[x.DType].file}}
 		x.count, x.size = x.count+1, x.size+n
 	}
 	slices.SortFunc(list, func(a, b safetensors.Tensor) int { return cmp.Compare(a.Name, b.Name) })

@@ -20,12 +20,16 @@ func (x *job) hf() error {
 
 // pretrained adds the files of a class of transformers: its weights under the names of a family, and config.json.
 func (x *job) pretrained(class string, naming weights.Naming, params []weights.Param, config object) error {
+	if x.To == PEFT {
+		return x.adapters(class, naming, params)
+	}
 	x.class = class
 	list, err := weights.Renamed(params, naming)
 	if err != nil {
 		return err
 	}
-	config["architectures"], config["dtype"] = []string{class}, "float32"
+	config["architectures"], config["dtype"] = []string{class}, dtypes[x.DType].torch
+	config["torch_dtype"] = config["dtype"] // its name before transformers 4.56
 	x.json("config.json", config)
 	x.tensors("model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("transformers.%s.from_pretrained(%q)", class, x.Out)

@@ -29,7 +29,7 @@ func (x *job) hfBERT(t encoders.TextTower, b encoders.BERT) error {
 		return x.refuse("model.text.style", x.Config.Model.Text.Style,
 			"its classes have no norm behind the last layer, as the text tower of model.system \"clip\" has without a style", asONNX)
 	}
-	if t.Pool == encoders.PoolEnd && x.To != Sentence {
+	if t.Pool == encoders.PoolEnd && !x.bare() {
 		return x.refuse("model.text.pool", string(t.Pool),
 			"its classes of BERT read the first token, and programs around them the mean", asONNX)
 	}
@@ -61,17 +61,17 @@ func (x *job) hfBERT(t encoders.TextTower, b encoders.BERT) error {
 		config["model_type"], config["relative_attention_num_buckets"] = "mpnet", b.Relative
 		delete(config, "type_vocab_size")
 	}
-	if t.Pool == encoders.PoolMean && x.To != Sentence {
+	if t.Pool == encoders.PoolMean && !x.bare() {
 		x.json("1_Pooling/config.json", object{"word_embedding_dimension": b.Width, "pooling_mode_cls_token": false,
 			"pooling_mode_mean_tokens": true})
 	}
 	_, hasHead := x.params["text/mlm/bias"]
-	if hasHead && x.sides.Fusion == nil && x.To != Sentence {
+	if hasHead && x.sides.Fusion == nil && !x.bare() {
 		class = mlm
 	}
 	fusion := b.FusionLayers > 0
 	params := x.below(func(name string) bool {
-		return (fusion || x.To == Sentence) && strings.HasPrefix(name, "text/mlm/") || fusion && layerOf(name) >= b.Layers
+		return (fusion || x.bare()) && strings.HasPrefix(name, "text/mlm/") || fusion && layerOf(name) >= b.Layers
 	}, "text/")
 	if fusion {
 		x.note("the %d fusion layers are left out", b.FusionLayers)

@@ -52,7 +52,7 @@ func (x *job) comparesByMetric() error {
 // foldAttention folds the learned metrics of attention (model.attention_metric) into the layers that make keys, W k =
 // (W K) x + W b, so that every form has them.
 func (x *job) foldAttention() {
-	if x.Config.Model.AttentionMetric.Form == "" || x.To == Geoalign {
+	if x.Config.Model.AttentionMetric.Form == "" || x.To == Geoalign || x.To == PEFT {
 		return
 	}
 	var list []weights.Param

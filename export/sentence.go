@@ -21,12 +21,12 @@ func (x *job) sentence() error {
 	}
 	b, ok := t.Encoder.(encoders.BERT)
 	mode := map[encoders.Pool]string{"": "cls", encoders.PoolClass: "cls", encoders.PoolMean: "mean", encoders.PoolMax: "max",
-		encoders.PoolEnd: "lasttoken"}[t.Pool]
+		encoders.PoolEnd: "lasttoken", encoders.PoolWeighted: "weightedmean"}[t.Pool]
 	switch {
 	case !ok:
 		return x.refuse("model.text.style", x.Config.Model.Text.Style, "its Transformer pools states of BERT, RoBERTa or MPNet", asHF, asONNX)
 	case mode == "":
-		return x.refuse("model.text.pool", string(t.Pool), "its Pooling has cls, mean, max and lasttoken", asONNX)
+		return x.refuse("model.text.pool", string(t.Pool), "its Pooling has cls, mean, max, lasttoken and weightedmean", asONNX)
 	}
 	layers, err := x.denseLayers()
 	if err != nil {

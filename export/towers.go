@@ -47,7 +47,7 @@ func (x *job) words() (encoders.TextTower, error) {
 	if _, ok := t.Encoder.(encoders.BlockText); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no layers of model.text.block")
 	}
-	if t.Pool == encoders.PoolMax && x.To != Sentence || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
+	if (t.Pool == encoders.PoolMax || t.Pool == encoders.PoolWeighted) && !x.bare() || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
 		t.Pool == encoders.PoolFirstLast {
 		return t, x.refuse("model.text.pool", string(t.Pool), "its towers have no such pool")
 	}

@@ -91,6 +91,19 @@ def main():
     trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--out", os.path.join(work, "st"))
     compare("its export in sentence-transformers",
             SentenceTransformer(os.path.join(work, "st"), device="cpu").encode(texts, batch_size=64))
+    length, few = lambda x: np.linalg.norm(x, axis=1), texts[:32]  # half precision is slow on a processor
+    for dtype in ("fp16", "bf16"):
+        folder = os.path.join(work, dtype)
+        trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--dtype", dtype, "--out", folder)
+        half = SentenceTransformer(folder, device="cpu").encode(few, convert_to_tensor=True)
+        trainer("embed", "--model", folder, "--texts", path, "--out", out)
+        for what, got in (("sentence-transformers", half.double().numpy()), ("read back here", np.load(out))):
+            same = want[:len(got)]
+            least = float(((got * same).sum(1) / length(got) / length(same)).min())
+            print(f"its export in {dtype}, {what}: least cosine with float32 {least:.6f}")
+            if not least >= 0.999:
+                failed.append(dtype)
+    failed += compare_adapters(np, torch, trainer, model, run, path, work, texts[:32])
     trainer("export", "--checkpoint", run, "--to", "onnx", "--out", os.path.join(work, "onnx"))
     session = None
     try:
@@ -126,6 +139,36 @@ def main():
         speed(args.speed, model, path, texts, theirs, by_onnx if session else None)
     if failed:
         sys.exit("real: these differ: " + ", ".join(failed))
+
+
+def compare_adapters(np, torch, trainer, model, run, path, work, texts):
+    """Trains adapters for some steps, and compares them in PEFT, merged, and merged again by import."""
+    try:
+        import peft
+        import transformers
+    except ImportError as e:
+        print(f"real: adapters are not compared: {e}")
+        return []
+    at = lambda name: os.path.join(work, name)
+    trainer("finetune", "--checkpoint", run, "--set", "model.lora.rank=4", "--set", f"data.sentences.train_files=[{json.dumps(path)}]", "--set", "data.tokens=32",
+            "--set", "optimizer.lr=0.01", "--set", "train.batch_size=16", "--max-steps", "4", "--out", at("adapted"))
+    trainer("export", "--checkpoint", at("adapted"), "--to", "peft", "--base-model", model, "--out", at("adapters"))
+    trainer("export", "--checkpoint", at("adapted"), "--to", "hf", "--side", "text", "--out", at("merged"))
+    trainer("import", "--from", model, "--adapter", at("adapters"), "--out", at("again"))
+    trainer("export", "--checkpoint", at("again"), "--to", "hf", "--side", "text", "--out", at("again-hf"))
+    base = transformers.BertModel.from_pretrained(model, dtype=torch.float32).eval()
+    inputs = transformers.AutoTokenizer.from_pretrained(model)(texts, padding=True, truncation=True, max_length=32, return_tensors="pt")
+    failed, states = [], lambda m: m(**inputs).last_hidden_state[inputs["attention_mask"] > 0]
+    with torch.no_grad():
+        before = states(base).clone()
+        want = states(peft.PeftModel.from_pretrained(base, at("adapters")).eval())
+        print(f"adapters in PEFT: they change states by {float((want - before).abs().max()):.1e}")
+        for name in ("merged", "again-hf"):
+            worst = float((states(transformers.BertModel.from_pretrained(at(name)).eval()) - want).abs().max())
+            print(f"adapters in PEFT, and {name}: largest difference of states {worst:.1e}")
+            if not worst < 1e-5:
+                failed.append(name)
+    return failed
 
 
 def compare_scores(np, theirs, folder, table):

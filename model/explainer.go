@@ -64,7 +64,7 @@ func (e *Explainer) places(s *side) int {
 	case encoders.ImageTower:
 		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolAttention
 	case encoders.TextTower:
-		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO ||
+		pooled = pooled || t.Pool == encoders.PoolMean || t.Pool == encoders.PoolWeighted || t.Pool == encoders.PoolMax || t.Pool == encoders.PoolGPO ||
 			t.Pool == encoders.PoolESA
 	case encoders.RegionTower, encoders.ResNetTower, encoders.ConvNetTower:
 		pooled = true

@@ -52,7 +52,7 @@ func transformerFolder(path string) (string, error) {
 		return "", err
 	}
 	for _, m := range modules {
-		if m.kind() == "Transformer" && m.Path != "" && filepath.IsLocal(m.Path) {
+		if m.apart() {
 			return filepath.Join(path, m.Path), nil
 		}
 	}
@@ -96,7 +96,7 @@ func (d *description) encoder() (e Encoder) {
 	}
 	if p := d.pooling; p != nil {
 		if _, ok := p.ours(); !ok {
-			refuse("%s pools by %s: one of cls, mean, max and lasttoken is read", d.poolingFile,
+			refuse("%s pools by %s: one of cls, mean, max, lasttoken and weightedmean is read", d.poolingFile,
 				cmp.Or(strings.Join(p.modes(), " and "), "nothing"))
 		}
 		if p.Include != nil && !*p.Include && len(strings.Join(e.Prompts, "")) > len(e.Prompts) {

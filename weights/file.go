@@ -20,8 +20,9 @@ type Tensor struct {
 	DType string // as safetensors spells it: F32, BF16, I64, ...
 
 	file    *shard
-	offset  int64 // of its first element
-	strides []int // elements from one index of an axis to the next; nil: they lie together
+	offset  int64    // of its first element
+	strides []int    // elements from one index of an axis to the next; nil: they lie together
+	adapter *lowRank // what is added to the elements; nil: nothing
 }
 
 // Len returns the number of elements.

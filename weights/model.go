@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,7 +50,11 @@ const (
 func Open(path string) (*Model, error) { return OpenAs(path, "") }
 
 // OpenAs is Open of weights of a family, one of FamilyNames, whatever config.json says; with an empty one it is Open.
-func OpenAs(path, family string) (*Model, error) {
+func OpenAs(path, family string) (*Model, error) { return open(path, family, "") }
+
+// open is OpenAs, with adapters in a folder merged into the weights; without one nothing may be beside them that says
+// there are any.
+func open(path, family, adapters string) (*Model, error) {
 	if family != "" && !slices.Contains(FamilyNames(), family) {
 		return nil, fmt.Errorf("weights: there is no family %q: the families are %s", family,
 			strings.Join(FamilyNames(), ", "))
@@ -66,24 +71,46 @@ func OpenAs(path, family string) (*Model, error) {
 	if inner != path {
 		modules = path
 	}
-	facts, err := readFacts(filepath.Dir(f.Path), modules)
+	m, err := openIn(f, modules, family, adapters)
 	if err == nil {
-		var m *Model
-		if m, err = describe(f, facts, family); err == nil {
-			return m, nil
-		}
+		return m, nil
 	}
 	f.Close()
 	return nil, fmt.Errorf("weights: %w", err)
 }
 
+// openIn is open of the tensors of a file; modules is the folder of sentence-transformers.
+func openIn(f *File, modules, family, adapters string) (*Model, error) {
+	note := ""
+	if adapters != "" {
+		var err error
+		if note, err = f.adapt(adapters); err != nil {
+			return nil, err
+		}
+	} else if _, err := os.Stat(filepath.Join(modules, AdapterConfig)); err == nil {
+		return nil, fmt.Errorf("%s has %s beside the weights: import --adapter %s merges its adapter into them, and without that file they are read as they are", modules, AdapterConfig, modules)
+	}
+	facts, err := readFacts(filepath.Dir(f.Path), modules)
+	if err != nil {
+		return nil, err
+	}
+	m, err := describe(f, facts, family)
+	if err == nil && note != "" {
+		m.Notes = append(m.Notes, note)
+	}
+	return m, err
+}
+
 // describe makes a model of tensors and of what is known beside them. An empty family is the one that it looks like.
 func describe(f *File, facts *facts, family string) (*Model, error) {
-	fit, err := recognise(f, facts, family)
+	f, fit, note, err := recogniseWrapped(f, facts, family)
 	if err != nil {
 		return nil, err
 	}
 	d := &description{facts: facts, fit: fit, file: f, named: family != ""}
+	if note != "" {
+		d.note("%s", note)
+	}
 	if err := fit.describe(d); err != nil {
 		return nil, fmt.Errorf("%s as %s: %w", f.Path, fit.name, err)
 	}

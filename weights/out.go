@@ -13,6 +13,7 @@ type Param struct {
 	Name  string
 	Shape []int
 	Read  func(dst []float32) error // all of it; dst has the length of the shape
+	From  string                    // of Renamed: the name of this module of what it is made of
 }
 
 // Naming says which of the names of a family a model gets.
@@ -128,7 +129,7 @@ func (n *naming) add(q Param, r rule, prefix, layer, which string) {
 	}
 	for _, t := range r.shaping().split(q, names, n.Naming) {
 		if !n.written[t.Name] {
-			n.written[t.Name] = true
+			n.written[t.Name], t.From = true, q.Name
 			n.out = append(n.out, t)
 		}
 	}

@@ -60,6 +60,11 @@ type module struct {
 // kind is the name of the class.
 func (m module) kind() string { return m.Type[strings.LastIndexByte(m.Type, '.')+1:] }
 
+// apart says whether it is a tower whose files lie in a folder of their own.
+func (m module) apart() bool {
+	return m.kind() == "Transformer" && m.Path != "" && filepath.IsLocal(m.Path)
+}
+
 // readModules reads modules.json and the files of the pool, where they are there.
 func (x *facts) readModules(folder string) error {
 	if _, err := readJSON(filepath.Join(folder, "modules.json"), &x.modules); err != nil {
@@ -98,7 +103,7 @@ func (d *description) pool(otherwise string) string {
 	if pool, ok := d.pooling.ours(); ok {
 		return pool
 	}
-	d.note("%s has another pooling than one of cls, mean, max and lasttoken alone (%s): %s is taken", d.poolingFile,
+	d.note("%s has another pooling than one of cls, mean, max, lasttoken and weightedmean alone (%s): %s is taken", d.poolingFile,
 		cmp.Or(strings.Join(d.pooling.modes(), ", "), "none"), otherwise)
 	return otherwise
 }
@@ -109,6 +114,6 @@ func (p *pooling) ours() (pool string, ok bool) {
 	if len(modes) != 1 {
 		return "", false
 	}
-	pool, ok = map[string]string{"mean": "mean", "cls": "class", "max": "max", "lasttoken": "end"}[modes[0]]
+	pool, ok = map[string]string{"mean": "mean", "cls": "class", "max": "max", "lasttoken": "end", "weightedmean": "weighted_mean"}[modes[0]]
 	return pool, ok
 }

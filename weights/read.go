@@ -17,6 +17,15 @@ func (t *Tensor) Read(dst []float32, from int) error {
 		return fmt.Errorf("weights: %s: elements %d to %d of tensor %q, which has shape %v", t.file.path, from,
 			from+len(dst), t.Name, t.Shape)
 	}
+	if err := t.stored(dst, from); err != nil || t.adapter == nil {
+		return err
+	}
+	t.adapter.add(dst, from, t.Shape[1])
+	return nil
+}
+
+// stored is Read without an adapter.
+func (t *Tensor) stored(dst []float32, from int) error {
 	d := safetensors.DType(t.DType)
 	floats, err := safetensors.Floats(d)
 	if err != nil {

@@ -46,10 +46,17 @@ func locate(path string) (string, error) {
 		}
 		found = append(found, list...)
 	}
+	if i := slices.IndexFunc(found, func(name string) bool { return slices.Contains(adapterFiles, filepath.Base(name)) }); i >= 0 {
+		found = slices.Delete(found, i, i+1)
+	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
+		var c adapter
+		if ok, err := readJSON(filepath.Join(path, AdapterConfig), &c); ok && err == nil {
+			return "", adapterAlone(path, c)
+		}
 		return "", fmt.Errorf("%s has no weights: want %s, or one other file ending in .safetensors, .bin, .pt, .pth or .ckpt", path, strings.Join(weightFiles, ", "))
 	}
 	return "", fmt.Errorf("%s has %d files that may be the weights (%s, ...): give one of them", path, len(found),

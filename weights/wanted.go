@@ -22,12 +22,23 @@ var besides = []string{
 }
 
 // Wanted says which files of a repository make a model that Open reads: those beside the weights, those of the modules of
-// sentence-transformers, and the first weights in the order of Open. It is a hub.Wanted.
+// sentence-transformers, and the first weights in the order of Open, which may lie in a folder of their own
+// (0_Transformer). It is a hub.Wanted.
 func Wanted(s hub.Snapshot, names []string) ([]string, error) {
 	list := slices.Clone(besides)
+	if slices.Contains(names, "modules.json") && !s.Has("modules.json") {
+		return list, nil // it says where the weights lie
+	}
 	var modules []module
 	if _, err := readJSON(filepath.Join(s.Dir, "modules.json"), &modules); err != nil {
 		return nil, err
+	}
+	inner := ""
+	if i := slices.IndexFunc(modules, module.apart); i >= 0 {
+		inner = path.Clean(modules[i].Path)
+		for _, name := range besides {
+			list = append(list, path.Join(inner, name))
+		}
 	}
 	for _, m := range modules {
 		if m.Path == "" || !filepath.IsLocal(m.Path) {
@@ -41,12 +52,16 @@ func Wanted(s hub.Snapshot, names []string) ([]string, error) {
 	may := func(name string) bool { // be there, for all that is known
 		return s.Has(name) || !s.Lacks(name) && (names == nil || slices.Contains(names, name))
 	}
-	i := slices.IndexFunc(weightFiles, may)
+	var candidates []string
+	for _, name := range weightFiles {
+		candidates = append(candidates, path.Join(inner, name))
+	}
+	i := slices.IndexFunc(candidates, may)
 	if i < 0 {
 		return nil, noWeights(names)
 	}
-	list = append(list, weightFiles[:i+1]...)
-	if name := weightFiles[i]; strings.HasSuffix(name, indexSuffix) && s.Has(name) {
+	list = append(list, candidates[:i+1]...)
+	if name := candidates[i]; strings.HasSuffix(name, indexSuffix) && s.Has(name) {
 		text, err := files.Read(filepath.Join(s.Dir, name), maxIndex)
 		if err != nil {
 			return nil, err
@@ -56,7 +71,7 @@ func Wanted(s hub.Snapshot, names []string) ([]string, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		for _, shard := range slices.Compact(slices.Sorted(maps.Values(shards))) {
-			if !may(shard) {
+			if shard = path.Join(inner, shard); !may(shard) {
 				return nil, fmt.Errorf("%s names the shard %s, which is not there", name, shard)
 			}
 			list = append(list, shard)
@@ -75,8 +90,11 @@ func noWeights(names []string) error {
 	if len(large) > 0 {
 		has = fmt.Sprintf("; it has %s", some(large))
 	}
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0:
 		return errors.New("it has no files")
+	case slices.Contains(names, AdapterConfig):
+		return errors.New("it has an adapter and not the weights that it is put into: download it as a folder, and import --from BASE --adapter FOLDER")
 	}
 	return fmt.Errorf("it has no weights that are read: want %s%s", strings.Join(weightFiles, ", "), has)
 }

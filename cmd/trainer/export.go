@@ -34,14 +34,20 @@ func newExportCommand() *cobra.Command {
   albef       towers, fusion layers, heads, momentum encoder and queues under ALBEF's names
   sentence-transformers
               the text tower with its pool, layers, length and prompts, for SentenceTransformer
+  peft        the adapters of a run with model.lora, for peft.PeftModel; --base-model names the
+              model of transformers that it was tuned from
   onnx        image.onnx, text.onnx and dual.onnx with heads and scores, opset 17; weights of
               more than 1.5 GB lie beside them
 
 Beside the weights lie config.json, preprocessor_config.json and the files of the tokenizer,
-where the program reads them. What the towers are decides which class fits: by which keys they
+where the program reads them, and of hf, sentence-transformers and peft a model card (README.md)
+with the numbers of the last evaluation. What the towers are decides which class fits: by which keys they
 were made does not matter. A model that a form cannot hold, such as one with oblique heads in
 CLIP, is refused with the key and the forms that can. Adapters (model.lora), scales
-and shifts (model.tuning.ssf) are merged on the way.
+and shifts (model.tuning.ssf) are merged on the way, but for peft.
+
+--dtype fp16 or bf16 halves the files of all forms but onnx. A number that fp16 cannot hold is
+refused with the name of its tensor.
 
 The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
 		Example: `  trainer export --checkpoint runs/clip --to hf --out clip
@@ -49,6 +55,8 @@ The folder is written beside --out and renamed when it is complete. Memory holds
   trainer export --checkpoint runs/clip --to timm --out tower
   trainer export --checkpoint runs/albef --to albef --out albef
   trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
+  trainer export --checkpoint runs/minilm --to sentence-transformers --dtype bf16 --out minilm-bf16
+  trainer export --checkpoint runs/adapted --to peft --base-model bert-base-uncased --out adapters
   trainer export --checkpoint runs/quickstart --to onnx --out onnx --momentum-encoder
   trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -62,6 +70,9 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 					o.To)}
 			case !slices.Contains([]string{"", "image", "text"}, o.Side):
 				return usageError{fmt.Errorf("--side must be image or text (got %q)", o.Side)}
+			case !slices.Contains(export.DTypes(), o.DType):
+				return usageError{fmt.Errorf("--dtype must be one of %s (got %q)", strings.Join(export.DTypes(), ", "),
+					o.DType)}
 			case o.Out == "":
 				return usageError{errors.New("export needs --out: the folder to write")}
 			}
@@ -90,6 +101,9 @@ The folder is written beside --out and renamed when it is complete. Memory holds
 	c.Flags().StringVar(&o.To, "to", "", "`form`: "+strings.Join(export.Forms(), ", "))
 	c.Flags().StringVar(&o.Out, "out", "", "`folder` to write, which is not there or empty")
 	c.Flags().StringVar(&o.Side, "side", "", "image or text: that tower alone")
+	c.Flags().StringVar(&o.DType, "dtype", "fp32", "`type` of the numbers: "+strings.Join(export.DTypes(), ", "))
+	c.Flags().StringVar(&o.Base, "base-model", "", "`NAME` of the model that the run was tuned from, for adapters and the card of the model")
+	c.Flags().StringVar(&o.License, "license", "", "`NAME` of the licence, such as apache-2.0, for the card of the model")
 	addTwin(c, &twin)
 	return c
 }

@@ -114,6 +114,7 @@ func TestExportTwinAverage(t *testing.T) {
 		{"--to must be one of geoalign, hf, timm, open_clip, albef, onnx, sentence-transformers (got \"gguf\")", []string{"export", "--checkpoint", at("run"), "--to", "gguf", "--out", at("x")}},
 		{"export needs --to", []string{"export", "--checkpoint", at("run"), "--out", at("x")}},
 		{"--side must be image or text (got \"both\")", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--side", "both", "--out", at("x")}},
+		{"--dtype must be one of fp32, fp16, bf16 (got \"int8\")", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--dtype", "int8", "--out", at("x")}},
 		{"export needs --out", []string{"export", "--checkpoint", at("run"), "--to", "hf"}},
 		{"export needs RUN", []string{"export", "--to", "hf"}},
 		{"model.text.fusion_layers = 2 cannot be told to hf: it has no layers in which text attends to images: use --to albef or --side image or --side text or --to geoalign", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--out", at("x")}},

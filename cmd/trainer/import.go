@@ -35,6 +35,7 @@ A --from that is not a file or folder is the name of a model of the Hugging Face
 @REVISION or without, which is fetched into the cache that other programs have too (trainer models).`,
 		Example: `  trainer import --from clip-vit-base-patch32 --out runs/clip
   trainer import --from sentence-transformers/all-MiniLM-L6-v2    # fetched from the hub, to runs/all-MiniLM-L6-v2
+  trainer import --from bert-base-uncased --adapter adapters --out runs/adapted
   trainer import --from ALBEF.pth --set data.vocab=/models/bert-base-uncased/vocab.txt --out runs/albef
   trainer import --from siglip-base-patch16-224 --dry-run --json
   trainer import --from bert-base-uncased --settings`,
@@ -55,7 +56,7 @@ A --from that is not a file or folder is the name of a model of the Hugging Face
 			}
 			o.File, o.Set, o.Log = f.file, f.sets, out.note(c)
 			if settings {
-				if err := apart(c, "settings", "config", "set", "seed", "out", "allow-missing", "dry-run"); err != nil {
+				if err := apart(c, "settings", "config", "set", "seed", "out", "allow-missing", "dry-run", "adapter"); err != nil {
 					return err
 				}
 				return printSettings(c, o, out.json)
@@ -83,6 +84,7 @@ A --from that is not a file or folder is the name of a model of the Hugging Face
 	c.Flags().StringVar(&o.From, "from", "", "`PATH` of a file, an index of shards or a folder with weights, or a name of the hub")
 	c.Flags().StringVar(&o.Family, "family", "",
 		"`NAME` of the family of the weights, where they look like another one")
+	c.Flags().StringVar(&o.Adapter, "adapter", "", "`folder` of PEFT with adapters of the weights (LoRA), which are merged into them")
 	c.Flags().StringVar(&o.Out, "out", "", "run `folder` to write (default runs/NAME, after --from)")
 	c.Flags().BoolVar(&o.AllowMissing, "allow-missing", false,
 		"parameters that the weights lack start from random numbers")

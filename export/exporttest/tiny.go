@@ -79,6 +79,7 @@ func Cases() []Case {
 		of("vit_bert", 0, "vit", "bert"),
 		of("vit_crop", 0, "vit", "bert", "model.image.crop=0.75", "model.image.resize=crop", "model.text.eps=1e-3"),
 		of("vit_mean", 0, "vit", "bert", "model.image.pool=mean", "model.text.pool=mean"),
+		of("vit_weighted", 0, "vit", "bert", "model.text.pool=weighted_mean"),
 		of("vit_registers", 0, "vit", "bert", "model.image.registers=3", "model.image.activation=gelu_tanh"),
 		of("deit_roberta", 1, "deit", "roberta"),
 		of("deit_roberta_pad", 0, "deit", "roberta"),

@@ -46,8 +46,13 @@ func (g *Graph) read(t encoders.TextTower, x string, classes int) string {
 		hidden := g.minus(g.number(1), g.op("Cast", on(g.mask()), attribute{"to", float32Type})) // (B, L)
 		return g.op("ReduceMax", on(g.plus(x, g.unsqueeze(g.times(hidden, g.number(masked)), 2))), ints("axes", 1),
 			attribute{"keepdims", 1})
-	case t.Pool == encoders.PoolMean:
+	case t.Pool == encoders.PoolMean, t.Pool == encoders.PoolWeighted:
 		mask := g.unsqueeze(g.op("Cast", on(g.mask()), attribute{"to", float32Type}), 2) // (B, L, 1)
+		if t.Pool == encoders.PoolWeighted {
+			// the numbers of the words instead of 1
+			mask = g.op("CumSum", on(mask, g.op("Squeeze", on(g.ints(1), g.ints(0)))))
+			mask = g.times(mask, g.unsqueeze(g.op("Cast", on(g.mask()), attribute{"to", float32Type}), 2))
+		}
 		sum := func(v string) string { return g.op("ReduceSum", on(v, g.ints(1)), attribute{"keepdims", 1}) }
 		return g.op("Div", on(sum(g.times(x, mask)), sum(mask)))
 	case t.Pool == encoders.PoolEnd && t.Padding:

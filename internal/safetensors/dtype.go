@@ -54,3 +54,31 @@ func halfToFloat(h uint16) float32 {
 
 // bfloatToFloat converts a bfloat16 number: the upper half of a float32.
 func bfloatToFloat(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
+
+// beyondHalf is the least size of a number that becomes infinite in half precision.
+const beyondHalf = 65520
+
+// floatToHalf rounds to the nearest half-precision number, ties to the even one.
+func floatToHalf(x float32) uint16 {
+	b := math.Float32bits(x)
+	sign := uint16(b>>16) & 0x8000
+	b &= 1<<31 - 1
+	switch {
+	case b > 0x7f800000: // NaN
+		return sign | 0x7e00
+	case b >= math.Float32bits(beyondHalf):
+		return sign | 0x7c00
+	case b < 0x38800000: // below 2^-14: a multiple of 2^-24
+		return sign | uint16(math.RoundToEven(float64(math.Float32frombits(b))*(1<<24)))
+	}
+	return sign | uint16((b+0xfff+b>>13&1-(127-15)<<23)>>13)
+}
+
+// floatToBfloat rounds to the nearest bfloat16, ties to the even one.
+func floatToBfloat(x float32) uint16 {
+	b := math.Float32bits(x)
+	if b&(1<<31-1) > 0x7f800000 { // NaN
+		return uint16(b>>16) | 0x40
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}

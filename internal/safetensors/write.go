@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -19,11 +20,12 @@ type Tensor struct {
 	Data  any
 }
 
-// Lazy is the data of a float32 tensor of Len elements that are there when they are written, and then no
-// longer: Fill fills dst with all of them. Of many such tensors one is in memory at a time.
+// Lazy is the data of a tensor of Len elements that are there when they are written, and then no longer: Fill fills dst
+// with all of them. Of many such tensors one is in memory at a time. A number that F16 cannot hold is an error.
 type Lazy struct {
 	Len  int
 	Fill func(dst []float32) error
+	As   DType // in the file: F32, F16 or BF16, rounded to the nearest; empty: F32
 }
 
 // layout returns type and number of elements of t.
@@ -42,7 +44,10 @@ func (t Tensor) layout() (DType, int, error) {
 	case *Spool:
 		d, n = F32, v.Len()
 	case Lazy:
-		d, n = F32, v.Len
+		d, n = cmp.Or(v.As, F32), v.Len
+		if d != F32 && d != F16 && d != BF16 {
+			return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write floats as %s: use F32, F16 or BF16", t.Name, d)
+		}
 	default:
 		return "", 0, fmt.Errorf("safetensors: tensor %q: cannot write a %T: use []float32, []int64, []int32, []uint8, a *Spool or a Lazy", t.Name, t.Data)
 	}
@@ -90,6 +95,12 @@ func Write(w io.Writer, tensors []Tensor, meta map[string]string) error {
 				return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
 			}
 			data = made
+			if d := types[t.Name]; d != F32 {
+				if err := writeHalves(w, made, d, buf); err != nil {
+					return fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
+				}
+				continue
+			}
 		}
 		if err := writeData(w, data, buf); err != nil {
 			return err
@@ -168,6 +179,20 @@ func writeData(w io.Writer, data any, buf []byte) error {
 		return v.copyTo(w)
 	}
 	return fmt.Errorf("safetensors: cannot write a %T", data)
+}
+
+// writeHalves writes numbers as F16 or BF16, or names the first that F16 cannot hold.
+func writeHalves(w io.Writer, x []float32, d DType, buf []byte) error {
+	le := binary.LittleEndian
+	if d == BF16 {
+		return stream(w, x, buf, func(b []byte, v float32) []byte { return le.AppendUint16(b, floatToBfloat(v)) })
+	}
+	for i, v := range x {
+		if size := math.Abs(float64(v)); size >= beyondHalf && !math.IsInf(size, 1) {
+			return fmt.Errorf("number %d is %g, and F16 ends at 65504: use BF16 or F32", i, v)
+		}
+	}
+	return stream(w, x, buf, func(b []byte, v float32) []byte { return le.AppendUint16(b, floatToHalf(v)) })
 }
 
 // WriteFloats writes elements as they lie in a file, in little endian.

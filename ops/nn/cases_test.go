@@ -98,6 +98,7 @@ func nnCases() []optest.Case {
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SortPool(ns[0], ns[1], ns[2], 30, .1) }},
 		{Name: "soft pool", Inputs: []optest.Input{x, y, optest.I32s("lengths", optest.RandomInts(r, rows/30, 31), rows/30)}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return SoftPool(ns[0], ns[1], ns[2], 30) }},
+		{Name: "log places", Inputs: []optest.Input{x}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return LogPlaces(ns[0], 3, 4) }},
 		{Name: "sinusoids", Inputs: []optest.Input{x}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Sinusoids(ns[0], 3, 4) }},
 		{Name: "embed", Inputs: []optest.Input{x, ids}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Embed(ns[0], ns[1]) }},
 		{Name: "embed of every row besides another use", Inputs: []optest.Input{x, y, every}, WRT: []int{0},

@@ -156,6 +156,18 @@ func TestSinusoids(t *testing.T) {
 	optest.BuildError(t, "odd", "even number of channels (got 2 and 3)", func() { Sinusoids(ns[0], 2, 3) })
 }
 
+// TestLogPlaces weighs the words of two texts by their numbers, as sentence-transformers' weightedmean does.
+func TestLogPlaces(t *testing.T) {
+	x := optest.In("x", []int{8, 2}, []float32{1, 10, 2, 20, 4, 40, 99, 99, 5, -5, 77, 77, 77, 77, 77, 77})
+	lengths := optest.I32s("lengths", []int32{3, 1}, 2)
+	got := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+		return SoftPool(ns[0], LogPlaces(ns[1], 4, 2), ns[1], 4)
+	}, x, lengths).F32
+	optest.Near(t, "weighted mean", got, []float32{17. / 6, 170. / 6, 5, -5}, 1e-5)
+	_, ns := optest.Nodes([]optest.Input{lengths})
+	optest.BuildError(t, "no places", "places and channels", func() { LogPlaces(ns[0], 0, 3) })
+}
+
 // Columns are sorted as a stable sort does, whatever their number of rows.
 func TestSortColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

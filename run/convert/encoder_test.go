@@ -85,7 +85,8 @@ func near(t *testing.T, what string, got, want []float32) {
 // and so is the run that import makes of it, and the folder that export writes of that.
 func TestSentenceFolder(t *testing.T) {
 	const width, out = 8, 3
-	for mode, key := range map[string]string{"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens", "lasttoken": "pooling_mode_lasttoken"} {
+	for mode, key := range map[string]string{"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens", "lasttoken": "pooling_mode_lasttoken",
+		"weightedmean": "pooling_mode_weightedmean_tokens"} {
 		t.Run(mode, func(t *testing.T) {
 			pool := map[string]string{"1_Pooling/config.json": fmt.Sprintf(`{%q: true}`, key)}
 			pooled, dim := rowsOf(t, sentenceFolder(t, pool, "Pooling"))
@@ -160,7 +161,7 @@ func TestEncoderRefused(t *testing.T) {
 	}{
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "LSTM"}, nil, "modules.json has the module sentence_transformers.models.LSTM (2_LSTM): Transformer, Pooling, Dense, Dropout and Normalize are read"},
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "Normalize", "Dense"}, nil, "modules.json has Dense (3_Dense) behind Normalize"},
-		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_weightedmean_tokens": true}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by weightedmean: one of cls, mean, max and lasttoken is read"},
+		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_sqrt_len_tokens": true}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by mean_sqrt_len: one of cls, mean, max, lasttoken and weightedmean is read"},
 		{map[string]string{"1_Pooling/config.json": `{"pooling_mode": ["cls", "mean"]}`}, []string{"Pooling"}, nil, "1_Pooling/config.json pools by cls and mean: one of"},
 		{map[string]string{"1_Pooling/config.json": mean}, []string{"Pooling", "Dense"}, nil, "2_Dense/config.json: file does not exist: download the folder as a whole"},
 		{map[string]string{"1_Pooling/config.json": `{"pooling_mode_mean_tokens": true, "include_prompt": false}`, "config_sentence_transformers.json": `{"prompts": {"query": "a "}}`}, []string{"Pooling"}, nil, "leaves prompts out of the pool (include_prompt = false)"},

@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,18 +11,24 @@ import (
 	"github.com/geoalign/geoalign/export"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/folder"
 	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/train"
+	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/weights"
 )
 
 // Export writes the model in the form of another program, see package export. With OpenOptions.Twin the momentum
 // twins take the place of their parameters. Adapters of low rank, scales and shifts are taken in by the weights of
-// their layers.
+// their layers, but for PEFT, which has the adapters alone.
 func Export(t *run.Trained, o export.Options) (export.Written, error) {
 	m := export.Model{Config: t.Config}
 	var err error
-	if m.Params, err = paramsOf(t); err != nil {
+	var keep train.Kept // nothing is kept
+	if o.To == export.PEFT {
+		keep = func(string) (lora, ssf bool) { return true, true }
+	}
+	if m.Params, err = paramsOf(t, keep); err != nil {
 		return export.Written{}, err
 	}
 	if o.To == export.ALBEF && !t.Twin {
@@ -34,36 +41,60 @@ func Export(t *run.Trained, o export.Options) (export.Written, error) {
 			return export.Written{}, err
 		}
 	}
-	m.Config.Model = m.Config.Model.Folded()
+	m.Metrics = measured(t)
+	if keep == nil {
+		m.Config.Model = m.Config.Model.Folded()
+	}
 	w, err := export.Write(m, o)
+	if refused := (*export.RefusedError)(nil); errors.As(err, &refused) {
+		err = &console.ArgumentError{Err: err}
+	}
+	if keep != nil {
+		return w, err
+	}
 	if t.Config.Has(section.Adapters) {
 		w.Notes = append(w.Notes, "adapters (model.lora) are merged into the weights of their layers")
 	}
 	if t.Config.Model.Tuning.SSF {
 		w.Notes = append(w.Notes, "scales and shifts (model.tuning.ssf) are merged into the weights and biases of their layers")
 	}
-	if refused := (*export.RefusedError)(nil); errors.As(err, &refused) {
-		err = &console.ArgumentError{Err: err}
-	}
 	return w, err
 }
 
-// paramsOf are the parameters of the checkpoint, without adapters: the weights of their layers have taken them in.
-func paramsOf(t *run.Trained) ([]weights.Param, error) {
+// measured are the numbers of the evaluation at the step of a checkpoint, none where the log of its run has not any.
+func measured(t *run.Trained) map[string]float64 {
+	rows, err := runlog.ReadMetrics(filepath.Join(folder.Of(t.Checkpoint), runlog.MetricsFile))
+	if err != nil || t.Twin {
+		return nil
+	}
+	values := map[string]float64{}
+	for _, row := range rows {
+		for name, v := range row.Values {
+			if row.Step == t.Checkpoint.Step && strings.HasPrefix(name, "eval/") {
+				values[name] = v
+			}
+		}
+	}
+	return values
+}
+
+// paramsOf are the parameters of the checkpoint: the weights of layers have taken their adapters in, but those that keep
+// says.
+func paramsOf(t *run.Trained, keep train.Kept) ([]weights.Param, error) {
 	i := slices.IndexFunc(setup.ModelGroups, t.Checkpoint.Has)
 	if i < 0 {
 		return nil, fmt.Errorf("%s has no parameters", t.Checkpoint.Path)
 	}
-	list, err := train.Params(t.Checkpoint, setup.ModelGroups[i], t.Config.Model, nil)
+	list, err := train.Params(t.Checkpoint, setup.ModelGroups[i], t.Config.Model, keep)
 	if err != nil || !t.Twin {
 		return list, err
 	}
-	return withTwins(t, list)
+	return withTwins(t, list, keep)
 }
 
 // withTwins returns parameters with twins instead of those that have one.
-func withTwins(t *run.Trained, list []weights.Param) ([]weights.Param, error) {
-	twins, err := train.Params(t.Checkpoint, train.MomentumGroup, t.Config.Model, nil)
+func withTwins(t *run.Trained, list []weights.Param, keep train.Kept) ([]weights.Param, error) {
+	twins, err := train.Params(t.Checkpoint, train.MomentumGroup, t.Config.Model, keep)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +115,7 @@ func teacherOf(t *run.Trained, params []weights.Param) (list []weights.Param, er
 		if err != nil {
 			return nil, err
 		}
-		all, err := withTwins(t, params)
+		all, err := withTwins(t, params, nil)
 		if err != nil {
 			return nil, err
 		}

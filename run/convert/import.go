@@ -21,11 +21,13 @@ import (
 
 // ImportOptions say how stored weights become a run.
 type ImportOptions struct {
-	From   string   // file or folder of weights
-	Family string   // of them; empty: the one that they look like
-	Out    string   // run folder; not read in a dry run
-	File   string   // TOML file of the configuration around the settings of the weights; empty: the defaults
-	Set    []string // overrides, the last of which win
+	From   string // file or folder of weights
+	Family string // of them; empty: the one that they look like
+	// Adapter is a folder of PEFT whose adapters are merged into the weights; empty: none.
+	Adapter string
+	Out     string   // run folder; not read in a dry run
+	File    string   // TOML file of the configuration around the settings of the weights; empty: the defaults
+	Set     []string // overrides, the last of which win
 	// AllowMissing: parameters that the weights lack start from random numbers, else they are an error.
 	AllowMissing bool
 	DryRun       bool      // nothing is written
@@ -53,7 +55,7 @@ type Imported struct {
 // tokenizer, and ALBEF's twins and queue. Parameters pass through memory one at a time. Weights of one tower become one
 // encoder, with the layers and prompts of sentence-transformers where there are any.
 func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
-	m, err := weights.OpenAs(o.From, o.Family)
+	m, err := o.open()
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +108,14 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 		}
 		return runlog.Prepare(o.Out, text, env)
 	})
+}
+
+// open opens the weights.
+func (o ImportOptions) open() (*weights.Model, error) {
+	if o.Adapter != "" {
+		return weights.OpenAdapted(o.From, o.Family, o.Adapter)
+	}
+	return weights.OpenAs(o.From, o.Family)
 }
 
 // unlike says why features would be others than those of the weights, nil where they would not.

@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 	}
 	defer func() { err = errors.Join(err, spool.Close()) }()
 	done = Result{Path: out, Split: of.Split, Dim: rows.dim}
-	var names []any
+	var names []rowName
 	n := 0
 	for {
 		p, err := next()
@@ -83,7 +82,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 			return done, err
 		}
 		for i := range p.gallery.Len() {
-			names = append(names, p.line(i, n+i))
+			names = append(names, rowName{p.name(i), p.line(i, n+i)})
 		}
 		n += p.gallery.Len()
 	}
@@ -146,19 +145,20 @@ func (of FeaturesOf) open(ctx context.Context, t *run.Trained, progress func(pha
 		}
 		name = set.Eval.Text
 	}
-	one := &part{gallery: g, line: func(i, row int) any { return nameLine(side, row, name(i)) }}
+	one := &part{gallery: g}
+	if one.named(name); side == gallery.Text {
+		one.line = func(i, row int) any { return map[string]any{"row": row, "caption": name(i)} }
+	}
 	return func() (p *part, err error) {
 		p, one = one, nil
 		return p, nil
 	}, side, none, nil
 }
 
-// nameLine is the line of a row in a file of names.
-func nameLine(side string, row int, name string) any {
-	if side == gallery.Text {
-		return map[string]any{"row": row, "caption": name}
-	}
-	return map[string]any{"row": row, "name": name}
+// rowName is the name of a row, and the line about it in a file of names.
+type rowName struct {
+	name string
+	line any
 }
 
 // namedRow is a row of a table of features.
@@ -168,7 +168,7 @@ type namedRow struct {
 }
 
 // writeFeatures writes the n rows of a spool, of width numbers each.
-func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []any) error {
+func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []rowName) error {
 	each := func(take func(i int, row []float32) error) error {
 		row := make([]float32, width)
 		for i := range n {
@@ -186,10 +186,7 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []a
 		return files.ReplaceFrom(out, func(w io.Writer) error {
 			table := parquet.NewGenericWriter[namedRow](w)
 			err := each(func(i int, row []float32) error {
-				name, err := nameOf(names[i])
-				if err == nil {
-					_, err = table.Write([]namedRow{{name, row}})
-				}
+				_, err := table.Write([]namedRow{{names[i].name, row}})
 				return err
 			})
 			return errors.Join(err, table.Close())
@@ -209,20 +206,9 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []a
 		}
 	}
 	return files.ReplaceFrom(NamesOf(out), func(w io.Writer) error {
-		return writeLines(w, n, func(i int) any { return names[i] })
+		return writeLines(w, n, func(i int) any { return names[i].line })
 	})
 }
 
 // NamesOf is the file of names beside a file of features.
 func NamesOf(out string) string { return out[:len(out)-len(filepath.Ext(out))] + ".jsonl" }
-
-// nameOf is the name in a line of a file of names.
-func nameOf(line any) (string, error) {
-	text, err := json.Marshal(line)
-	if err != nil {
-		return "", err
-	}
-	var x struct{ Name, Caption string }
-	err = json.Unmarshal(text, &x)
-	return x.Name + x.Caption, err
-}

@@ -99,9 +99,21 @@ type inputs interface {
 // part is some inputs.
 type part struct {
 	gallery data.Gallery
-	line    func(i, row int) any // what the file of names says of input i; nil: it has no names
+	name    func(i int) string   // of input i; of a text its words
+	line    func(i, row int) any // what the file of names says of input i
 	sum     uint32               // checksum of the inputs; of images of names, sizes and times alone
 	images  *imageFiles          // that are read; nil: the sum is of all that is read
+}
+
+// named sets the names of images or rows.
+func (p *part) named(name func(i int) string) {
+	p.name = name
+	p.line = func(i, row int) any {
+		return struct {
+			Row  int    `json:"row"`
+			Name string `json:"name"`
+		}{row, name(i)}
+	}
 }
 
 // openInputs opens what in names for a model of cfg, whose tokenizer may come later.
@@ -246,12 +258,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 		}
 		return images.DecodeFile(x.path(files[i]), x.maxPixels)
 	}}
-	p.line = func(i, row int) any {
-		return struct {
-			Row  int    `json:"row"`
-			Name string `json:"name"`
-		}{row, files[i]}
-	}
+	p.named(func(i int) string { return files[i] })
 	return p, nil
 }
 
@@ -333,6 +340,7 @@ func (x *textInputs) next(n int) (*part, error) {
 		return nil, nil
 	}
 	p.gallery = run.Texts(x.cfg, texts, x.columns())
+	p.name = func(i int) string { return lines[i].Text }
 	p.line = func(i, row int) any {
 		return struct {
 			Row     int    `json:"row"`
@@ -429,12 +437,7 @@ func (x *rowInputs) next(n int) (*part, error) {
 		}
 		name = func(i int) string { return names[i] }
 	}
-	p.line = func(i, row int) any {
-		return struct {
-			Row  int    `json:"row"`
-			Name string `json:"name"`
-		}{row, name(i)}
-	}
+	p.named(name)
 	x.at += n
 	return p, nil
 }
