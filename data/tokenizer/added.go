@@ -96,8 +96,10 @@ func (a *addedTokens) split(s string, text func(part string, from int) bool, tok
 		if end < from && !text(s[end:from], end) {
 			return false
 		}
-		token(t.ID)
-		end, i = to, to
+		if from < to {
+			token(t.ID)
+		}
+		end = to // tokens are looked for in the white space behind t too, as in Hugging Face's tokenizers
 	}
 	return end == len(s) || text(s[end:], end)
 }

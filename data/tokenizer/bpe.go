@@ -14,13 +14,18 @@ import (
 // that were merged first in training are merged, over and over.
 type bpe struct {
 	ids     map[string]int32
-	chars   map[rune]int32 // of one character
-	last    map[rune]int32 // of one character that ends a word
+	edges   [2][2]edge // of one character, by whether characters are before it and whether none is behind it
 	merges  map[[2]int32]merge
 	unk     int32   // -1: characters that are not in the vocabulary are left out
 	fuseUnk bool    // neighbouring unknown characters are one token
 	bytes   []int32 // tokens of single bytes, for characters that are not in the vocabulary; nil: none
 	whole   bool    // a word that is a token is that token, without merges
+}
+
+// edge is how characters at some places of a word are looked for.
+type edge struct {
+	before, behind string // what is written around a character
+	ids            map[rune]int32
 }
 
 // merge says what two neighbours become, and when.
@@ -84,25 +89,17 @@ func newBPE(f *bpeFile) (*bpe, error) {
 		return nil, fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
 	case f.Dropout != nil && *f.Dropout != 0:
 		return nil, fmt.Errorf("tokenizer: model.dropout must be null (got %g): a text has one encoding", *f.Dropout)
-	case f.Prefix != nil && *f.Prefix != "":
-		return nil, fmt.Errorf("tokenizer: model.continuing_subword_prefix must be empty for BPE (got %q)", *f.Prefix)
 	}
-	m := &bpe{ids: f.Vocab, chars: map[rune]int32{}, merges: make(map[[2]int32]merge, len(f.Merges)), unk: -1, fuseUnk: f.FuseUnk, whole: f.IgnoreMerges}
-	m.last = m.chars
-	suffix := ""
-	if f.Suffix != nil && *f.Suffix != "" {
-		suffix, m.last = *f.Suffix, map[rune]int32{}
+	m := &bpe{ids: f.Vocab, merges: make(map[[2]int32]merge, len(f.Merges)), unk: -1, fuseUnk: f.FuseUnk, whole: f.IgnoreMerges}
+	prefix, suffix := "", ""
+	if f.Prefix != nil {
+		prefix = *f.Prefix
 	}
-	for s, id := range f.Vocab {
-		if r, n := utf8.DecodeRuneInString(s); n > 0 && n == len(s) {
-			m.chars[r] = id
-		}
-		if s, ok := strings.CutSuffix(s, suffix); ok && suffix != "" {
-			if r, n := utf8.DecodeRuneInString(s); n > 0 && n == len(s) {
-				m.last[r] = id
-			}
-		}
+	if f.Suffix != nil {
+		suffix = *f.Suffix
 	}
+	m.edges = [2][2]edge{{newEdge(f.Vocab, "", ""), newEdge(f.Vocab, "", suffix)},
+		{newEdge(f.Vocab, prefix, ""), newEdge(f.Vocab, prefix, suffix)}}
 	if f.Unk != nil && *f.Unk != "" {
 		id, ok := f.Vocab[*f.Unk]
 		if !ok {
@@ -116,14 +113,28 @@ func newBPE(f *bpeFile) (*bpe, error) {
 	for i, p := range f.Merges {
 		a, okA := f.Vocab[p[0]]
 		b, okB := f.Vocab[p[1]]
-		id, ok := f.Vocab[p[0]+p[1]]
-		if !okA || !okB || !ok {
+		inside, okPrefix := strings.CutPrefix(p[1], prefix)
+		id, ok := f.Vocab[p[0]+inside]
+		if !okA || !okB || !ok || !okPrefix {
 			return nil, fmt.Errorf("tokenizer: merge %d of %q and %q: both and what they make must be in model.vocab",
 				i, p[0], p[1])
 		}
 		m.merges[[2]int32{a, b}] = merge{int32(i), id}
 	}
 	return m, nil
+}
+
+// newEdge looks for characters with something before and behind them.
+func newEdge(vocab map[string]int32, before, behind string) edge {
+	e := edge{before, behind, map[rune]int32{}}
+	for s, id := range vocab {
+		s, ok := strings.CutPrefix(s, before)
+		s, ends := strings.CutSuffix(s, behind)
+		if r, n := utf8.DecodeRuneInString(s); ok && ends && n > 0 && n == len(s) {
+			e.ids[r] = id
+		}
+	}
+	return e
 }
 
 // byteTokens are the ids of <0x00> to <0xFF>, -1 for those that there are none of.
@@ -184,12 +195,13 @@ func (m *bpe) appendChars(ids []int32, word string) []int32 {
 	unknown := false
 	for i, r := range word {
 		n := utf8.RuneLen(r)
-		id, ok := m.chars[r]
+		e := &m.edges[min(i, 1)][0]
 		if i+n == len(word) {
-			id, ok = m.last[r]
+			e = &m.edges[min(i, 1)][1]
 		}
+		id, ok := e.ids[r]
 		if !ok {
-			if ids, ok = appendBytes(ids, m.bytes, word[i:i+n]); ok {
+			if ids, ok = appendBytes(ids, m.bytes, e.before+word[i:i+n]+e.behind); ok {
 				unknown = false
 				continue
 			}

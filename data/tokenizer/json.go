@@ -211,6 +211,9 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	if t.split, err = newSplitter(f.PreTokenizer, 0); err != nil {
 		return nil, err
 	}
+	if t.begins, err = f.begins(); err != nil {
+		return nil, err
+	}
 	if t.begin, t.end, err = template(f.PostProcessor, 0); err != nil {
 		return nil, err
 	}

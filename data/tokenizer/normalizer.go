@@ -77,6 +77,10 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 		return func(s string, _ int) string { return lower(s) }, nil
 	case "StripAccents":
 		return func(s string, _ int) string { return without(s, unicode.M) }, nil
+	case "Nmt":
+		return func(s string, _ int) string { return strings.Map(nmt, s) }, nil
+	case "ByteLevel":
+		return func(s string, _ int) string { return toByteLevel(s) }, nil
 	case "Strip":
 		return func(s string, _ int) string {
 			if f.Left {
@@ -145,6 +149,19 @@ func newNormalizer(raw json.RawMessage, depth int) (normalizer, error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("tokenizer: normalizer %q is not known", f.Type)
+}
+
+// nmt is how SentencePiece's rule for translation cleans characters: controls are left out, and spaces that are none of
+// ASCII, marks of directions and the like are spaces.
+func nmt(r rune) rune {
+	switch {
+	case r >= 1 && r <= 8, r == 0xb, r >= 0xe && r <= 0x1f, r == 0x7f, r == 0x8f, r == 0x9f:
+		return -1
+	case r == '\t', r == '\n', r == '\f', r == '\r', r == 0x1680, r >= 0x200b && r <= 0x200f, r == 0x2028, r == 0x2029,
+		r == 0x2581, r == 0xfeff, r == 0xfffd:
+		return ' '
+	}
+	return r
 }
 
 // form returns a normal form of Unicode.

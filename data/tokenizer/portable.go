@@ -28,7 +28,7 @@ func (t *Tokenizer) Portable() ([]byte, error) {
 			return nil, err
 		}
 		f.Padding = newPadding(t.pad, PadToken)
-	case none(f.Normalizer):
+	case none(f.Normalizer), t.begins != nil:
 		return b, nil
 	default:
 		split, err := marksStart(f.PreTokenizer)

@@ -25,6 +25,8 @@ type splitterFile struct {
 	Replacement string            `json:"replacement"`       // Metaspace
 	Prepend     string            `json:"prepend_scheme"`    // Metaspace
 	Split       *bool             `json:"split"`             // Metaspace
+	Delimiter   string            `json:"delimiter"`         // CharDelimiterSplit
+	Length      int               `json:"length"`            // FixedLength
 }
 
 // newSplitter reads a pre_tokenizer; nil where there is none.
@@ -67,6 +69,13 @@ func newSplitter(raw json.RawMessage, depth int) (splitter, error) {
 		return newCut(f.Behavior, f.Invert, matches)
 	case "Whitespace":
 		return func(out []string, s string, _ bool) []string { return appendRuns(out, s) }, nil
+	case "CharDelimiterSplit":
+		return newCut("Removed", false, each(func(r rune) bool { return string(r) == f.Delimiter }))
+	case "FixedLength":
+		if f.Length < 1 {
+			return nil, fmt.Errorf("tokenizer: pre_tokenizer FixedLength: length must be > 0 (got %d)", f.Length)
+		}
+		return f.fixed, nil
 	case "WhitespaceSplit":
 		return newCut("Removed", false, each(unicode.IsSpace))
 	case "Punctuation":
@@ -90,6 +99,9 @@ func (f splitterFile) sequence(depth int) (splitter, error) {
 		return nil, fmt.Errorf("tokenizer: pre_tokenizer: sequences lie in each other more than %d deep", maxNesting)
 	}
 	var steps []splitter
+	if err := firstSteps(f.Splitters); err != nil {
+		return nil, err
+	}
 	for _, raw := range f.Splitters {
 		p, err := newSplitter(raw, depth+1)
 		if err != nil {
@@ -111,12 +123,46 @@ func (f splitterFile) sequence(depth int) (splitter, error) {
 				if most -= len(x); most < 0 { // what the steps before wrote, as ByteLevel does
 					break
 				}
-				next = p(next, x, first && i == 0)
+				next = p(next, x, first && i == 0 && (len(x) == len(s) || strings.HasPrefix(s, x)))
 			}
 			parts = next
 		}
 		return append(out, parts...)
 	}, nil
+}
+
+// fixed cuts into parts of so many characters.
+func (f splitterFile) fixed(out []string, s string, _ bool) []string {
+	start, n := 0, 0
+	for i := range s {
+		if n == f.Length {
+			out, start, n = append(out, s[start:i]), i, 0
+		}
+		n++
+	}
+	if s != "" {
+		out = append(out, s[start:])
+	}
+	return out
+}
+
+// firstSteps returns an error where a step that writes text anew stands before a Metaspace that marks the first word of
+// a text: to Hugging Face's tokenizers every piece that is written of the first character begins the text.
+func firstSteps(steps []json.RawMessage) error {
+	written := ""
+	for _, raw := range steps {
+		var f splitterFile
+		if none(raw) || json.Unmarshal(raw, &f) != nil {
+			continue // newSplitter says it
+		}
+		if f.Type == "Metaspace" && f.Prepend == "first" && written != "" {
+			return fmt.Errorf("tokenizer: pre_tokenizer: Metaspace with prepend_scheme first stands behind %s: put it before, or set the scheme to always or never", written)
+		}
+		if f.Type == "Metaspace" || f.Type == "ByteLevel" {
+			written = f.Type
+		}
+	}
+	return nil
 }
 
 // byteLevel splits as GPT-2 does and writes every byte as a character.

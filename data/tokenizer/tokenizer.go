@@ -63,6 +63,9 @@ type Tokenizer struct {
 	normal    *addedTokens // found in the normalised text; nil: none
 	split     splitter     // nil: none
 
+	// begins says whether what is left of a normalised text begins it, where a step asks; nil: always.
+	begins func(plain string) bool
+
 	begin, end []int32 // around a text
 	stored     []byte  // the tokenizer.json, nil for TemplateALBEF
 
@@ -226,13 +229,15 @@ func (t *Tokenizer) appendText(ids []int32, text string, limit int) []int32 {
 	var parts []string
 	token := func(id int32) { ids = append(ids, id) }
 	t.raw.split(strings.ToValidUTF8(text, ""), func(s string, from int) bool {
+		begins := from == 0
 		if t.normalize != nil {
+			begins = begins && (t.begins == nil || t.begins(s))
 			s = t.normalize.text(s)
 		}
 		return t.normal.split(s, func(s string, at int) bool {
 			parts = append(parts[:0], s)
 			if t.split != nil {
-				parts = t.split(parts[:0], s, from == 0 && at == 0)
+				parts = t.split(parts[:0], s, begins && at == 0)
 			}
 			for _, word := range parts {
 				if !room() {

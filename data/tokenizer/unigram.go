@@ -59,10 +59,7 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	}
 	m := &unigram{ids: make(map[string]int32, len(f.Vocab)), unk: -1, worst: math.Inf(1)}
 	for i, t := range f.Vocab {
-		if first, ok := m.ids[t.text]; ok {
-			return nil, fmt.Errorf("tokenizer: token %q has two ids (%d and %d): remove one", t.text, first, i)
-		}
-		m.ids[t.text] = int32(i)
+		m.ids[t.text] = int32(i) // of a text that stands there twice the last one, as in Hugging Face's tokenizers
 		m.scores = append(m.scores, t.score)
 		m.worst = min(m.worst, t.score)
 	}

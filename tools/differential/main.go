@@ -16,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,16 +72,12 @@ var scripts embed.FS
 // python runs a script of this folder by its name. What it prints goes to the standard error; results
 // are files below o.dir.
 func (o *options) python(script string, args ...string) error {
-	text, err := scripts.ReadFile(script)
-	if err != nil {
+	if err := os.CopyFS(filepath.Join(o.dir, "scripts"), scripts); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	path := filepath.Join(o.dir, script)
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		return err
-	}
-	c := exec.Command(o.py, append([]string{path}, args...)...)
+	c := exec.Command(o.py, append([]string{filepath.Join(o.dir, "scripts", script)}, args...)...)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	c.Env = append(os.Environ(), "RUST_BACKTRACE=0")
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w: install tools/differential/requirements.txt for this interpreter, or name another with -python", o.py, script, err)
 	}

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/geoalign/geoalign/data/tokenizer"
 )
@@ -12,6 +12,8 @@ type tokenizerCase struct {
 	Name  string
 	Texts []string
 	IDs   [][]int32
+	Most  int       // tokens at most in Cut
+	Cut   [][]int32 // ids of the texts, truncated
 }
 
 // compareTokenizers compares ids of made texts with those of Hugging Face's tokenizers, for tokenizers of every kind,
@@ -22,15 +24,14 @@ func compareTokenizers(o *options) (*result, error) {
 		return nil, err
 	}
 	r := new(result)
+	refused := map[string]int{}
 	for _, c := range cases {
-		b, err := os.ReadFile(filepath.Join(o.dir, c.Name+".json"))
+		t, err := tokenizer.Load(filepath.Join(o.dir, c.Name+".json"), tokenizer.TemplateFile)
 		if err != nil {
-			return nil, err
-		}
-		t, err := tokenizer.Parse(b)
-		if err != nil {
-			r.cases++
-			r.differ("%s is not read: %v", c.Name, err)
+			if strings.Contains(err.Error(), "\n") {
+				r.differ("%s: a refusal is one line (got %v)", c.Name, err)
+			}
+			refused[strings.ReplaceAll(err.Error(), o.dir, "")]++
 			continue
 		}
 		for i, text := range c.Texts {
@@ -38,8 +39,12 @@ func compareTokenizers(o *options) (*result, error) {
 			if got := t.Encode(text, 0); !slices.Equal(got, c.IDs[i]) {
 				r.differ("%s %q: %v, want %v", c.Name, text, got, c.IDs[i])
 			}
+			if got := t.Encode(text, c.Most); c.Most > 0 && !slices.Equal(got, c.Cut[i]) {
+				r.differ("%s %q, %d tokens at most: %v, want %v", c.Name, text, c.Most, got, c.Cut[i])
+			}
 		}
 	}
 	r.note("%d tokenizers", len(cases))
+	r.counts("refused", refused)
 	return r, nil
 }

@@ -8,34 +8,18 @@ import json
 import pathlib
 import random
 import sys
-import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+
+import tokens_families
+import tokens_random
+from tokens_texts import WORDS, text
 
 folder, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 r = random.Random(seed)
 
-WORDS = "a dog runs in the grass|two cats|it's|we're|don't|na\u00efve caf\u00e9|\u72d7\u548c\u732b|\uff28\uff45llo|\u0130stanbul|stra\u00dfe|3,000|$5.99|10:30|\U0001f600|\U0001f468\u200d\U0001f469\u200d\U0001f467|[MASK]|<mask>|</s>|<|endoftext|>|un##aff|\u2581x|&amp;|C++|e\u0301\u0302|\ufb01n|\u2026|\u00a0|\u3000|\t|\n|\r\n|\u200b|\ufeff|\u0000|\ufffd|\ue000|x" .split("|")
-RANGES = [(32, 127), (32, 127), (160, 591), (0x300, 0x36f), (0x370, 0x5ff), (0x900, 0x97f), (0xe00, 0xe7f), (0x1e00, 0x1fff), (0x2000, 0x206f), (0x2e80, 0x9fff), (0xac00, 0xd7a3), (0xfb00, 0xffef), (0x1f300, 0x1f64f), (0, 0x10ffff)]
-
-
-def settled(c):
-    """Whether the tables of all programs have a character alike: those of Unicode differ by version in newer ones (docs/data.md)."""
-    return 0x1f300 <= c <= 0x1f64f or not 0xd800 <= c <= 0xdfff and unicodedata.ucd_3_2_0.category(chr(c)) != "Cn"
-
-
-def text():
-    out = []
-    for _ in range(r.randint(0, 12)):
-        if r.random() < 0.5:
-            out.append(r.choice(WORDS))
-        else:
-            a, b = r.choice(RANGES)
-            out.append("".join(chr(c) for c in (r.randint(a, b) for _ in range(r.randint(1, 6))) if settled(c)))
-    return r.choice(["", " ", " ", "  "]).join(out)
-
-
-TRAIN = [" ".join(r.choice(WORDS) for _ in range(8)) for _ in range(300)] + [text() for _ in range(300)]
+RANDOM = 120  # tokenizers of steps drawn at random
+TRAIN = [" ".join(r.choice(WORDS) for _ in range(8)) for _ in range(300)] + [text(r) for _ in range(300)]
 
 
 def trained(model, trainer, names, **parts):
@@ -78,7 +62,7 @@ def unigram(fallback):
     t = Tokenizer(models.Unigram())
     t.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=r.choice(["always", "first", "never"]))
-    t.train_from_iterator(TRAIN[:300], trainers.UnigramTrainer(vocab_size=300, special_tokens=names, unk_token="<unk>", show_progress=False))
+    t.train_from_iterator(TRAIN[:300], trainers.UnigramTrainer(vocab_size=700, special_tokens=names, unk_token="<unk>", show_progress=False))
     if fallback:
         vocab = [(p, score) for p, score in json.loads(t.to_str())["model"]["vocab"]]
         t.model = models.Unigram(vocab + [(f"<0x{i:02X}>", -20.0) for i in range(256)], unk_id=2, byte_fallback=True)
@@ -95,13 +79,40 @@ def words():
 
 makers = [lambda: bert(True, None), lambda: bert(False, False), lambda: bert(False, True), lambda: bert(True, False), lambda: roberta(True), lambda: roberta(False), clip, lambda: unigram(False), lambda: unigram(True), words]
 made = {f"{i}-{m.__name__.strip('<>')}": m() for i, m in enumerate(makers)}
+for i, f in enumerate(tokens_families.FAMILIES):
+    made[f"{i}-{f.__name__}"] = f(r, TRAIN)
+for i in range(RANDOM):
+    try:
+        made[f"random-{i}"] = tokens_random.made(r, TRAIN)
+    except BaseException as e:  # not every step can be trained behind every other
+        if isinstance(e, KeyboardInterrupt):
+            raise
 for path in sys.argv[4:]:
     made["file-" + pathlib.Path(path).name] = Tokenizer.from_file(path)
+
+
+def encoded(t, s):
+    """The ids of a text, None where the package itself fails on it."""
+    try:
+        return t.encode(s).ids
+    except BaseException as e:
+        if isinstance(e, KeyboardInterrupt):
+            raise
+        return None
+
+
 cases = []
 for name, t in made.items():
     t.no_truncation()
     t.no_padding()
     t.save(str(folder / (name + ".json")))
-    texts = [text() for _ in range(count // len(made))]
-    cases.append(dict(name=name, texts=texts, ids=[t.encode(s).ids for s in texts]))
+    texts = [text(r) for _ in range(count // len(made))]
+    ids = [encoded(t, s) for s in texts]
+    texts, ids = [s for s, x in zip(texts, ids) if x is not None], [x for x in ids if x is not None]
+    case = dict(name=name, texts=texts, ids=ids)
+    around = t.num_special_tokens_to_add(False)
+    case["most"] = around + r.randint(0, 9)
+    t.enable_truncation(case["most"])
+    case["cut"] = [encoded(t, s) or [] for s in texts]
+    cases.append(case)
 (folder / "cases.json").write_text(json.dumps(cases))
