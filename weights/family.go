@@ -35,7 +35,7 @@ type part struct {
 
 // families are all of them. Where several fit a file as well, the first is taken.
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
-	&openCLIPTimm, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
+	&openCLIPTimm, &clipMTOB, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
 	&electra, &ernie, &albert, &xlmRobertaXL, &t5,
 	&efficientNet, &timmMobile, &convNeXt}
 

@@ -170,7 +170,7 @@ func TestRefusesFiles(t *testing.T) {
 		`it names "posix.system"`:                      pickle("\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.", zip.Store),
 		"its data.pkl is compressed":                   pickle(strings.Repeat("N", 1<<20)+".", zip.Deflate),
 		`two tensors have the name "a.LayerNorm.bias"`: stored(t, float("a.LayerNorm.bias", 1), float("a.LayerNorm.beta", 1)),
-		"is of no family that is read (it has a): the families that are read are bert, roberta, mpnet, vit, dinov2, timm, resnet, resnet_hf, clip, siglip, open_clip, open_clip_timm, albef": raw(one, 8),
+		"is of no family that is read (it has a): the families that are read are bert, roberta, mpnet, vit, dinov2, timm, resnet, resnet_hf, clip, siglip, open_clip, open_clip_timm, clip-mtob, albef": raw(one, 8),
 	} {
 		path := write(t, t.TempDir(), "model.safetensors", b)
 		check.Fails(Open(filepath.Dir(path)))(t, want)

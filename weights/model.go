@@ -202,10 +202,7 @@ func (m *Model) section(name string) string {
 
 // resample reads a position table of images at another grid.
 func (m *Model) resample(name string, v value, shape []int, dst []float32) error {
-	classes := 0
-	if m.Has(strings.TrimSuffix(name, imagePositions) + "image/cls_token") {
-		classes = 1
-	}
+	classes := m.fit.classes(strings.TrimSuffix(name, imagePositions) + "image/cls_token")
 	side := int(math.Round(math.Sqrt(float64(max(0, shape[0]-classes)))))
 	if side*side != shape[0]-classes {
 		return fmt.Errorf("weights: %s has %d rows with %d for class tokens in %s, and %d are wanted, which are no square grid with as many", name, v.shape[0], classes, m.file.Path, shape[0])

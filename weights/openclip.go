@@ -10,24 +10,7 @@ import (
 var openCLIP = family{
 	name:  "open_clip",
 	types: []string{"open_clip"},
-	parts: []part{{
-		prefixes: []string{"visual."},
-		marks:    []string{"conv1.weight", "class_embedding", "ln_pre.weight"},
-		needs: []rule{
-			{"image/patch_embed/weight", "conv1.weight", flat},
-			{"image/cls_token", "class_embedding", vector},
-			{"image/pos_embed", "positional_embedding", matrix},
-			{"image/norm_pre/*", "ln_pre.*", nil},
-			{"image/blocks/#/norm1/*", "transformer.resblocks.#.ln_1.*", nil},
-			{"image/blocks/#/attn/qkv/*", "transformer.resblocks.#.attn.in_proj_*", nil},
-			{"image/blocks/#/attn/proj/*", "transformer.resblocks.#.attn.out_proj.*", nil},
-			{"image/blocks/#/norm2/*", "transformer.resblocks.#.ln_2.*", nil},
-			{"image/blocks/#/mlp/fc1/*", "transformer.resblocks.#.mlp.c_fc.*", nil},
-			{"image/blocks/#/mlp/fc2/*", "transformer.resblocks.#.mlp.c_proj.*", nil},
-			{"image/norm/*", "ln_post.*", nil},
-		},
-		may: []rule{{"image_proj/weight", "proj", transposed}},
-	}, openCLIPText, logitScale, logitBias(scalar)},
+	parts: []part{openCLIPImage(vector), openCLIPText, logitScale, logitBias(scalar)},
 	unneeded: openCLIPUnneeded,
 	describe: func(d *description) error {
 		d.smooth = true
@@ -47,6 +30,28 @@ var openCLIP = family{
 		}
 		return d.openCLIPTowers(o)
 	},
+}
+
+// openCLIPImage is the vision transformer of open_clip with class tokens in a shape.
+func openCLIPImage(classes *shaping) part {
+	return part{
+		prefixes: []string{"visual."},
+		marks:    []string{"conv1.weight", "class_embedding", "ln_pre.weight"},
+		needs: []rule{
+			{"image/patch_embed/weight", "conv1.weight", flat},
+			{"image/cls_token", "class_embedding", classes},
+			{"image/pos_embed", "positional_embedding", matrix},
+			{"image/norm_pre/*", "ln_pre.*", nil},
+			{"image/blocks/#/norm1/*", "transformer.resblocks.#.ln_1.*", nil},
+			{"image/blocks/#/attn/qkv/*", "transformer.resblocks.#.attn.in_proj_*", nil},
+			{"image/blocks/#/attn/proj/*", "transformer.resblocks.#.attn.out_proj.*", nil},
+			{"image/blocks/#/norm2/*", "transformer.resblocks.#.ln_2.*", nil},
+			{"image/blocks/#/mlp/fc1/*", "transformer.resblocks.#.mlp.c_fc.*", nil},
+			{"image/blocks/#/mlp/fc2/*", "transformer.resblocks.#.mlp.c_proj.*", nil},
+			{"image/norm/*", "ln_post.*", nil},
+		},
+		may: []rule{{"image_proj/weight", "proj", transposed}},
+	}
 }
 
 // openCLIPText is the text tower of open_clip, at the top of the names or below text.

@@ -209,6 +209,15 @@ var (
 		return p.as(names[0], 1, 1, p.Shape[0])
 	}}
 	matrix = &shaping{joinMatrix, same}
+	// classTokens are rows, of which a single one is a vector here.
+	classTokens = &shaping{func(in []*Tensor) (value, error) {
+		if n, d, err := matrixShape(in[0]); err != nil || n > 1 {
+			return reshaped(in[0], n, d), err
+		}
+		return joinVector(in)
+	}, func(p Param, names []string, _ Naming) []Param {
+		return p.as(names[0], count(p.Shape)/p.Shape[len(p.Shape)-1], p.Shape[len(p.Shape)-1])
+	}}
 	// probe is a matrix that is stored as (1, T, D).
 	probe = &shaping{joinMatrix, func(p Param, names []string, _ Naming) []Param {
 		return p.as(names[0], append([]int{1}, p.Shape...)...)

@@ -37,6 +37,8 @@ func TestRenamed(t *testing.T) {
 		"open_clip_siglip": {Family: "open_clip_timm", Prefer: []string{"text.", "text_projection.weight"}},
 		"open_clip_vit":    {Family: "open_clip_timm", Prefer: []string{"text."}},
 		"albef":            {Family: "albef"},
+		"clip_mtob":        {Family: "clip-mtob"},
+		"clip_mtob_ref":    {Family: "clip-mtob"},
 		"resnet18":         {Family: "resnet"},
 		"resnet_hf":        {Family: "resnet_hf", Prefer: []string{"resnet."}},
 	} {

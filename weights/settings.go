@@ -219,7 +219,11 @@ func (d *description) head() error {
 			if err != nil {
 				return err
 			}
-			d.set("model.head.dim", dim)
+			m := d.classes("image/cls_token")
+			d.set("model.head.dim", dim*max(1, m))
+			if m > 1 {
+				d.set("model.head.topology", fmt.Sprintf("Multi(%d,%d)", dim, m))
+			}
 			break
 		}
 	}

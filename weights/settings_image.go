@@ -40,9 +40,7 @@ func (d *description) image(o imageFacts) error {
 		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden,
 			back)
 	}
-	if d.has("image/cls_token") {
-		positions--
-	}
+	positions -= d.classes("image/cls_token")
 	patch, grid := root(inputs/3), root(positions)
 	if positions < 1 || patch*patch*3 != inputs || grid*grid != positions {
 		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs,

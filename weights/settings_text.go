@@ -83,7 +83,7 @@ func (d *description) text(o textFacts) error {
 	case longest > 0 && longest < positions:
 		d.set("data.tokens", longest)
 	case o.tokens:
-		d.set("data.tokens", positions)
+		d.set("data.tokens", positions-max(0, d.classes("image/cls_token")-1)) // the first token of a text is there as often
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ func TestTowersCompute(t *testing.T) {
 		{"open_clip", "", "image_features", "", nil},
 		{"open_clip_siglip", "", "image_features", "", []string{"model.image.heads=2"}},
 		{"open_clip_vit", "", "image_features", "", []string{"model.image.heads=2"}},
+		{"clip_mtob", "", "image_features", "", []string{"model.image.heads=2", "model.text.heads=2", "model.text.positions=21"}},
+		{"clip_mtob_ref", "", "image_features", "", []string{"model.image.heads=2", "model.text.heads=2"}},
 		{"albef", "image_hidden", "", "text_hidden", []string{"model.image.heads=2", "model.text.heads=2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

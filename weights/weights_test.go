@@ -18,7 +18,7 @@ var _ model.Source = (*Model)(nil)
 
 // golden is the file of a model of tools/goldens/weights.py.
 func golden(name string) string {
-	for _, file := range []string{"model.safetensors", "open_clip_model.safetensors", "deit.pth", "resnet18.pth", "epoch_3.pt", "checkpoint_03.pth", "checkpoint_best.pth"} {
+	for _, file := range []string{"model.safetensors", "open_clip_model.safetensors", "deit.pth", "resnet18.pth", "epoch_3.pt", "checkpoint_03.pth", "checkpoint_best.pth", "vit.pt"} {
 		if path := filepath.Join("testdata", name, file); exists(path) {
 			return path
 		}
@@ -88,6 +88,10 @@ var goldens = []struct{ name, family, settings string }{
 		`model.text.activation="gelu" model.text.pool="end" data.tokens=6 model.head.dim=8 model.head.identity="image"`},
 	{"open_clip_vit", "open_clip_timm", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + clipImages +
 		`model.text.style="clip" ` + textSizes + `model.text.activation="gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
+	{"clip_mtob", "clip-mtob", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=1 model.image.mlp=32 model.image.activation="gelu" model.image.pool="class" ` + clipImages +
+		`model.text.style="" ` + strings.NewReplacer("heads=2", "heads=1", "mlp=16", "mlp=32", "positions=6", "positions=21").Replace(textSizes) + `model.text.activation="gelu" model.text.pool="class" data.tokens=6 model.head.dim=32 model.head.topology="Multi(2,16)"`},
+	{"clip_mtob_ref", "clip-mtob", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=1 model.image.mlp=32 model.image.activation="gelu" model.image.pool="class" ` + clipImages +
+		`model.text.style="" ` + strings.NewReplacer("heads=2", "heads=1", "mlp=16", "mlp=32").Replace(textSizes) + `model.text.activation="gelu" model.text.pool="class" data.tokens=6 model.head.dim=32`},
 	{"albef", "albef", `model.system="albef" model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.text.style="bert" ` +
 		strings.NewReplacer("heads=2", "heads=1", "fusion_layers=0", "fusion_layers=1").Replace(textSizes) + `model.text.activation="gelu" model.text.pool="class" model.head.dim=6 queue.size=4`},
 	{"albef_retrieval", "albef", `model.system="albef" model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.text.style="bert" ` +
@@ -310,12 +314,12 @@ func TestOtherShapes(t *testing.T) {
 func TestPositionsAsTheProgramResamples(t *testing.T) {
 	for name, smooth := range map[string]bool{
 		"vit": false, "deit": false, "deit_distilled": true, "dinov2": false, "dinov2_registers": true, "timm": true, "timm_registers": true, "timm_siglip": true,
-		"clip": false, "siglip": false, "open_clip": true, "open_clip_checkpoint": true, "open_clip_siglip": true, "open_clip_vit": true, "albef": false,
+		"clip": false, "siglip": false, "open_clip": true, "open_clip_checkpoint": true, "open_clip_siglip": true, "open_clip_vit": true, "albef": false, "clip_mtob": false,
 	} {
 		m := open1(t, golden(name))
 		classes := 0
 		if m.Has("image/cls_token") {
-			classes = 1
+			classes = count(m.Shape("image/cls_token")) / 8
 		}
 		stored := values(t, m, "image/pos_embed")
 		for _, side := range []int{2, 5} {

@@ -19,10 +19,10 @@ func newImportCommand() *cobra.Command {
 	var settings bool
 	c := &cobra.Command{
 		Use:   "import",
-		Short: "Import a model of Hugging Face, timm, open_clip or ALBEF as a run",
+		Short: "Import a model of Hugging Face, timm, open_clip, clip-mtob or ALBEF as a run",
 		Long: `import reads a stored model and writes a run folder, which eval, embed, search, serve, finetune,
 report, inspect and export use like that of any run: a model with an image and a text tower (CLIP,
-SigLIP, open_clip, ALBEF), or one encoder (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2, ResNet, a folder
+SigLIP, open_clip, clip-mtob, ALBEF), or one encoder (BERT, RoBERTa, MPNet, ViT, DeiT, DINOv2, ResNet, a folder
 of sentence-transformers with its pooling, Dense layers, length and prompts). It prints what was
 read, resampled and left out. The settings of the weights are put over those of --config, and --set
 over both.

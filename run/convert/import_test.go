@@ -62,8 +62,10 @@ func TestImportConfigured(t *testing.T) {
 
 // A run of stored weights computes what the package that made them computes.
 func TestImportComputes(t *testing.T) {
-	for _, name := range []string{"clip", "open_clip", "siglip"} {
-		_, dir := imported(t, name)
+	two := []string{"model.image.heads=2", "model.text.heads=2"} // its files say none
+	heads := map[string][]string{"clip_mtob": append(two, "model.text.positions=21"), "clip_mtob_ref": two}
+	for _, name := range []string{"clip", "open_clip", "siglip", "clip_mtob", "clip_mtob_ref"} {
+		_, dir := imported(t, name, heads[name]...)
 		tr := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 		defer tr.Close()
 		check.OK(t, tr.Load())
