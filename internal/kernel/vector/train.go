@@ -54,7 +54,8 @@ func moments(x []float32) (mean, variance float64) {
 		q += float64(dq)
 	}
 	off := s / float64(n)
-	mean, variance = float64(guess)+off, q/float64(n)-off*off
+	// A product that is rounded before it is subtracted, also where the compiler would fuse the two.
+	mean, variance = float64(guess)+off, q/float64(n)-float64(off*off)
 	// The difference above loses a factor of five at most.
 	if off*off <= 4*variance && variance > 1e-30 && q < math.MaxFloat32 {
 		return mean, variance
