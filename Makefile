@@ -4,12 +4,12 @@ GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated ci
+.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-deps: ## install Open MPI, which is optional, if it is missing and that is possible
+deps: ## install Open MPI and qemu-user, which are optional, if they are missing and that is possible
 	@sh tools/deps.sh
 
 build: ## build bin/trainer
@@ -44,6 +44,10 @@ tables: build ## measure what a step costs as batch, tokens, depth, queue, vocab
 
 test: ## run all tests; TESTFLAGS adds flags
 	CGO_ENABLED=0 $(GO) test -timeout 15m $(TESTFLAGS) ./...
+
+arm: ## on an arm64 that qemu-user plays: tests of kernels, and the losses of 3 steps of the quickstart, in minutes
+	@GO="$(GO)" sh tools/arm64.sh kernels
+	@GO="$(GO)" sh tools/arm64.sh quickstart
 
 race: ## look for data races in everything but the kernels, cmd and tools; needs cgo and a C compiler
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 60m $$($(GO) list ./... | grep -v -e /internal/kernel -e /cmd/ -e /tools/)

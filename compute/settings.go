@@ -17,8 +17,7 @@ type Settings struct {
 	// on a GPU with compute.precision = "fp32": products may round operands to TF32 (10 bits of mantissa), which its
 	// matrix units compute several times as fast
 	TF32 bool `toml:"tf32" when:"gpu and precision=fp32"`
-	// auto (assembly; on arm64 Accelerate or OpenBLAS, as the system has it, Go without) | builtin (assembly, on arm64
-	// Go) | plain (Go)
+	// auto (assembly; on macOS products are Accelerate's) | builtin (assembly) | plain (Go)
 	Backend string `toml:"backend"`
 	// 0: all processors, or what the limit of a container leaves of them
 	Threads int `toml:"threads" max:"1024"`

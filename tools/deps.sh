@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what is optional, Open MPI, where apt may be used without a question. Never fails: without MPI a run is one
-# process and its tests are skipped. Says what happened in one line.
+# Installs what is optional, Open MPI and qemu-user, where apt may be used without a question. Never fails: without MPI a
+# run is one process and its tests are skipped, and so are tests for arm64 without qemu-user. A line says what happened.
 
 say() { echo "deps: $*"; }
 
@@ -36,5 +36,18 @@ mpi() {
 	fi
 }
 
+qemu() { # plays an arm64 for the tests of its kernels
+	if command -v qemu-aarch64 >/dev/null 2>&1; then
+		say "qemu-user found"
+	elif ! command -v apt-get >/dev/null 2>&1 || [ "$root" = none ]; then
+		say "qemu-user is missing: tests for arm64 are skipped"
+	elif apt_get qemu-user; then
+		say "qemu-user installed"
+	else
+		say "qemu-user is missing (apt-get install qemu-user failed): tests for arm64 are skipped"
+	fi
+}
+
 mpi
+qemu
 exit 0

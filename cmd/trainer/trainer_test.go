@@ -75,7 +75,7 @@ func TestExitCodes(t *testing.T) {
 func TestUnknownInstructionSet(t *testing.T) {
 	t.Setenv("GEOALIGN_CPU", "sse4")
 	for _, args := range [][]string{{"validate"}, {"data", "stats"}, {"doctor"}} {
-		fails(t, exitUsage, args, `trainer: GEOALIGN_CPU: must be plain, avx2, avx512 or amx (got "sse4")`)
+		fails(t, exitUsage, args, `trainer: GEOALIGN_CPU: must be plain, avx2, avx512, amx or neon (got "sse4")`)
 	}
 }
 

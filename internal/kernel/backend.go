@@ -9,7 +9,7 @@ import (
 
 // Names of the backends, as Options.Backend takes them.
 const (
-	Auto    = "auto"    // Builtin on amd64; elsewhere the BLAS of the system, Builtin without one
+	Auto    = "auto"    // Builtin, or Accelerate on macOS on arm64
 	Builtin = "builtin" // assembly, Go where there is none for the processor
 	Plain   = "plain"   // Go
 )

@@ -2,7 +2,7 @@
 // with a fixed way of splitting work. What it is made of lies below it:
 //
 //	gemm      the products, packed and tiled
-//	blas      the BLAS of a system, where there is no assembly for its processor
+//	blas      Accelerate, the BLAS of macOS
 //	attend    attention of one head
 //	convolve  convolutions and their gradients
 //	vector    loops over values
@@ -19,8 +19,8 @@
 //	e.Gemm(false, true, m, n, k, 1, x, k, w, k, 0, y, n) // y = x w^T
 //	e.For(rows, 16, body)                                // body(worker, lo, hi)
 //
-// On amd64 all products are built in: AVX2, AVX-512, AVX-512 BF16 and AMX, plain Go without them. Elsewhere a BLAS
-// multiplies, plain Go without one. A variable helps to find or to avoid something:
+// Products are built in: AVX2, AVX-512, AVX-512 BF16 and AMX on amd64, NEON on arm64, plain Go elsewhere. On macOS on arm64
+// Accelerate multiplies. A variable helps to avoid something:
 //
-//	GEOALIGN_CPU   plain, avx2, avx512 or amx: the highest instruction set to use
+//	GEOALIGN_CPU   plain, avx2, avx512 or amx, and plain or neon on arm64: the highest instruction set to use
 package kernel

@@ -132,9 +132,9 @@ func (s Sizes) Scratch() int {
 	n := lineFloats + s.blocksScratch()
 	(&Head{sizes: s}).each(func(_ *[]float32, floats int) { n += pad(floats, lineFloats) })
 	wide := pad(s.Width, panelWidth)
-	panels := 2 * pad(s.Keys, panelWidth) * wide // K^T and V of the forward pass
+	panels := 2 * pad(s.Keys, panelWidth) * wide // K^T and V
 	if s.Backward {
-		panels = 3 * pad(s.Keys, panelWidth) * wide // K^T, V^T, K
+		panels *= 2 // V^T and K too
 	}
 	return n + panels + 2*s.Queries*max(wide, scoreStride(s.Keys))
 }

@@ -36,40 +36,33 @@ type call struct {
 	list                   [15]uintptr // of arguments: one that the call made itself would be allocated each time
 }
 
-// files are where a library may be, by system.
-var files = map[string][]string{
-	"darwin": {"/System/Library/Frameworks/Accelerate.framework/Accelerate"},
-	"linux":  {"libopenblas.so.0", "libopenblas.so"},
-}
+// accelerate is where macOS has its BLAS.
+const accelerate = "/System/Library/Frameworks/Accelerate.framework/Accelerate"
 
-// Find loads the library of this system, once. found is nil where there is none, which is no error, and where it cannot
+// Find loads the library of the system, once. found is nil where there is none, which is no error, and where it cannot
 // be used, which the warning says.
 func Find() (found gemm.Backend, warning string) { return find() }
 
-var find = sync.OnceValues(func() (gemm.Backend, string) { return search(files[runtime.GOOS]) })
+var find = sync.OnceValues(func() (gemm.Backend, string) { return load(accelerate) })
 
-// search loads and tests the first of the files that is there.
-func search(files []string) (found gemm.Backend, warning string) {
-	for _, file := range files {
-		l, err := open(file)
-		if err == nil {
-			err = check(l)
-		}
-		switch {
-		case err == nil:
-			return l, warning
-		case !dynlib.Absent(err):
-			warning = fmt.Sprintf("%s is not used: %v", file, err)
-		}
+// load loads and tests the library in a file, if that is there.
+func load(file string) (found gemm.Backend, warning string) {
+	l, err := open(file)
+	if err == nil {
+		err = check(l)
 	}
-	return nil, warning
+	switch {
+	case err == nil:
+		return l, ""
+	case !dynlib.Absent(err):
+		return nil, fmt.Sprintf("%s is not used: %v", file, err)
+	}
+	return nil, ""
 }
 
 // open loads a library, on one thread a call: the engine splits the work itself.
 func open(file string) (*library, error) {
-	for _, name := range []string{"OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"} {
-		_ = dynlib.SetEnv(name, "1", true) // without it a library oversubscribes the machine but stays correct
-	}
+	_ = dynlib.SetEnv("VECLIB_MAXIMUM_THREADS", "1", true) // without it it oversubscribes the machine but stays correct
 	lib, err := dynlib.Open(file)
 	if err != nil {
 		return nil, err
@@ -80,13 +73,6 @@ func open(file string) (*library, error) {
 		return nil, err
 	}
 	x.file = lib.Path(x.fn)
-	if f := lib.Symbol("openblas_set_num_threads"); f != 0 {
-		dynlib.Call(f, 1)
-	}
-	if f := lib.Symbol("openblas_get_config"); f != 0 {
-		r := dynlib.Call(f)
-		x.version = dynlib.String(*(*unsafe.Pointer)(unsafe.Pointer(&r)))
-	}
 	return x, nil
 }
 

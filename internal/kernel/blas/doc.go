@@ -1,3 +1,3 @@
-// Package blas finds and calls the BLAS of a system whose processor has no built-in product in assembly: Accelerate on
-// macOS, OpenBLAS on Linux. It is loaded at run time, without cgo.
+// Package blas finds and calls Accelerate, the BLAS of macOS, which has matrix units of Apple's processors that no other
+// program is told how to use. It is loaded at run time, without cgo.
 package blas

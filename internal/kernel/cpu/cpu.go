@@ -11,6 +11,10 @@ import (
 // Instruction sets that the assembly kernels choose between. They are set once,
 // before any engine exists, and tests lower them to exercise every path.
 var (
+	// HasVectors is true where the kernels of float32 in assembly may be used: HasAVX2FMA or HasNEON.
+	HasVectors bool
+	// HasNEON is true on arm64, all of which have it.
+	HasNEON bool
 	// HasAVX2FMA is true where AVX2 and FMA may be used.
 	HasAVX2FMA bool
 	// HasAVX512 is true where AVX-512 F, BW, DQ and VL may be used (with AVX2 and FMA).
@@ -27,6 +31,7 @@ const (
 	AVX2   = "avx2"
 	AVX512 = "avx512"
 	AMX    = "amx" // with AVX-512
+	NEON   = "neon"
 )
 
 // variable is the environment variable that lowers the level.
@@ -37,22 +42,26 @@ func init() { SetLevel(os.Getenv(variable)) }
 // CheckEnvironment returns an error where GEOALIGN_CPU is set to what is not a level.
 func CheckEnvironment() error {
 	switch level := os.Getenv(variable); level {
-	case "", Plain, AVX2, AVX512, AMX:
+	case "", Plain, AVX2, AVX512, AMX, NEON:
 		return nil
 	default:
-		return fmt.Errorf("%s: must be %s, %s, %s or %s (got %q): unset it for all that the processor has", variable,
-			Plain, AVX2, AVX512, AMX, level)
+		return fmt.Errorf("%s: must be %s, %s, %s, %s or %s (got %q): unset it for all that the processor has", variable,
+			Plain, AVX2, AVX512, AMX, NEON, level)
 	}
 }
 
 // SetLevel sets the instruction set variables to what the processor has, but
-// no higher than level ("plain", "avx2" or "avx512", which is without AMX; anything else sets no limit).
+// no higher than level ("plain", "avx2" or "avx512", which is without AMX; what is of another processor, or anything
+// else, sets no limit).
 func SetLevel(level string) {
 	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
+	HasNEON = runtime.GOARCH == "arm64" && level != Plain
+	HasVectors = HasNEON
 	if runtime.GOARCH != "amd64" || level == Plain {
 		return
 	}
 	HasAVX2FMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	HasVectors = HasAVX2FMA
 	if level == AVX2 {
 		return
 	}
@@ -74,6 +83,8 @@ func Level() string {
 		return AVX512
 	case HasAVX2FMA:
 		return AVX2
+	case HasNEON:
+		return NEON
 	}
 	return Plain
 }

@@ -1,10 +1,6 @@
 package gemm
 
-import (
-	"sync"
-
-	"github.com/geoalign/geoalign/internal/kernel/cpu"
-)
+import "github.com/geoalign/geoalign/internal/kernel/cpu"
 
 // The functions for each height and width of a tile, from gemm_tiles_amd64.s.
 var (
@@ -66,28 +62,6 @@ func New() *Tiled {
 	return t.ready()
 }
 
-// shared holds the tiles of Shared by instruction set.
-var shared struct {
-	sync.Mutex
-	of map[string]*Tiled
-}
-
-// Shared returns the built-in product of float32 for the instruction set in use, the same one at every call: for
-// engines whose backend has a product of its own. It returns nil where New does.
-func Shared() *Tiled {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.of == nil {
-		shared.of = map[string]*Tiled{}
-	}
-	t := shared.of[cpu.Level()]
-	if t == nil {
-		t = New()
-		shared.of[cpu.Level()] = t
-	}
-	return t
-}
-
 // NewBF16 returns the built-in product of bfloat16, nil where the processor
 // lacks the instructions.
 func NewBF16() *Tiled {
@@ -102,7 +76,7 @@ func (t *Tiled) ready() *Tiled {
 	t.maxRows = len(t.tiles)
 	switch {
 	case !t.Masked:
-		t.blocking = forAVX2(cpu.Level2(), t.maxRows)
+		t.blocking = forRows(cpu.Level2(), t.maxRows)
 	case t.BF16:
 		t.blocking = byCache(cpu.Level2())
 	default:

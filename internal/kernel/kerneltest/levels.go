@@ -11,7 +11,7 @@ import (
 func EachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	defer cpu.SetLevel(cpu.Level())
-	for _, level := range []string{cpu.Plain, cpu.AVX2, cpu.AVX512, cpu.AMX} {
+	for _, level := range []string{cpu.Plain, cpu.AVX2, cpu.AVX512, cpu.AMX, cpu.NEON} {
 		cpu.SetLevel(level)
 		if cpu.Level() != level {
 			t.Logf("%s is not available", level)

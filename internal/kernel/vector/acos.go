@@ -16,7 +16,7 @@ const AcosLimit = 1 - 1e-6
 func Acos(dst, x []float32, limit float32) {
 	n := len(dst)
 	px := at(x, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAcos(dst, x, limit)
 		return
 	}
@@ -29,7 +29,7 @@ func Acos(dst, x []float32, limit float32) {
 func AcosGrad(dx, x, dy []float32, limit float32) {
 	n := len(dx)
 	px, pdy := at(x, n), at(dy, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAcosGrad(dx, x, dy, limit)
 		return
 	}

@@ -49,7 +49,7 @@ func (a Activation) Apply(dst, x []float32) {
 		return
 	}
 	of := sigmoids[a]
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSigmoidUnit(dst, x, of.a, of.b)
 		return
 	}
@@ -65,7 +65,7 @@ func (a Activation) Grad(dst, x, dy []float32) {
 		return
 	}
 	of := sigmoids[a]
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSigmoidUnitGrad(dst, x, dy, of.a, of.b)
 		return
 	}

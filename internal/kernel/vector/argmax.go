@@ -17,7 +17,7 @@ func ArgMax(x []float32) int {
 	if len(x) == 0 {
 		panic("kernel: vector: the largest of no values")
 	}
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainArgMax(x)
 	}
 	best, from := float32(math.Inf(-1)), -1

@@ -37,7 +37,7 @@ func ColumnMoments(sum, square []float64, x, from []float32) {
 	checkSums(sum, square, n)
 	switch {
 	case rows == 0:
-	case !cpu.HasAVX2FMA:
+	case !cpu.HasVectors:
 		plainColumnMoments(sum, square, x, from)
 	default:
 		for step := max(1, columnValues/n); rows > 0; rows -= step {
@@ -55,7 +55,7 @@ func (c *Columns) Sums(sum, product []float64, x, dy []float32) {
 	dy = dy[:len(x)]
 	switch {
 	case rows == 0:
-	case !cpu.HasAVX2FMA:
+	case !cpu.HasVectors:
 		c.plainSums(sum, product, x, dy)
 	default:
 		for step := max(1, columnValues/n); rows > 0; rows -= step {
@@ -81,7 +81,7 @@ func (c *Columns) Apply(y, x, add []float32) {
 	out := at(y, len(x))
 	switch {
 	case rows == 0:
-	case !cpu.HasAVX2FMA:
+	case !cpu.HasVectors:
 		c.plainApply(y, x, add)
 	case add != nil:
 		normaliseColumnsAddVec(out, &x[0], at(add, len(x)), &c.Mean[0], at(c.Scale, n), at(c.Shift, n), rows, n, floor)
@@ -97,7 +97,7 @@ func (c *Columns) Grad(dx, x, dy, a, b []float32) {
 	out, g := at(dx, len(x)), at(dy, len(x))
 	switch {
 	case rows == 0:
-	case !cpu.HasAVX2FMA:
+	case !cpu.HasVectors:
 		c.plainGrad(dx, x, dy, a, b)
 	case c.ReLU:
 		columnGradReLUVec(out, &x[0], g, &c.Mean[0], at(c.Scale, n), at(c.Shift, n), at(a, n), at(b, n), rows, n)
@@ -108,7 +108,7 @@ func (c *Columns) Grad(dx, x, dy, a, b []float32) {
 
 // ReLU sets dst = max(x, 0); NaN stays NaN.
 func ReLU(dst, x []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainReLU(dst, x)
 		return
 	}
@@ -118,7 +118,7 @@ func ReLU(dst, x []float32) {
 
 // ReLUGrad sets dx = dy where y is greater than 0, and 0 elsewhere.
 func ReLUGrad(dx, y, dy []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainReLUGrad(dx, y, dy)
 		return
 	}

@@ -14,7 +14,7 @@ func CompareExchange(a, b []float32, ia, ib []int32) {
 	if len(b) < n || len(ia) < n || len(ib) < n {
 		panic("kernel: vector: a slice is shorter than the first")
 	}
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainCompareExchange(a, b, ia, ib)
 		return
 	}
@@ -36,7 +36,7 @@ func MaxColumns(top []float32, at []int32, x []float32, place int32) {
 	if len(at) < n || len(x) < n {
 		panic("kernel: vector: a slice is shorter than the first")
 	}
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainMaxColumns(top, at, x, place)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 // Exp sets dst = exp(x), within 1 ulp. It is 0 for -Inf, +Inf for +Inf and NaN for NaN.
 func Exp(dst, x []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainExp(dst, x)
 		return
 	}
@@ -20,7 +20,7 @@ func Exp(dst, x []float32) {
 // ExpSum sets dst = exp(x - shift) and returns the sum of dst, summed in float32
 // in at least 16 parts.
 func ExpSum(dst, x []float32, shift float32) float32 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainExpSum(dst, x, shift)
 	}
 	n := len(dst)
@@ -29,7 +29,7 @@ func ExpSum(dst, x []float32, shift float32) float32 {
 
 // SumExp returns sum exp(x - shift), as ExpSum does.
 func SumExp(x []float32, shift float32) float32 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainSumExp(x, shift)
 	}
 	return sumExpVec(unsafe.SliceData(x), len(x), shift)
@@ -38,7 +38,7 @@ func SumExp(x []float32, shift float32) float32 {
 // SumExpMax returns SumExp and the largest x - shift, NaNs left out: where shift is a
 // guess of the largest x, it tells how good the guess was.
 func SumExpMax(x []float32, shift float32) (sum, top float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainSumExp(x, shift), plainTop(x, shift)
 	}
 	return sumExpMaxVec(unsafe.SliceData(x), len(x), shift)
@@ -46,7 +46,7 @@ func SumExpMax(x []float32, shift float32) (sum, top float32) {
 
 // SumExpDotMax is SumExpMax that also returns the sum of exp(x - shift) * y.
 func SumExpDotMax(x, y []float32, shift float32) (sum, dot, top float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainSumExp(x, shift), plainSumExpDot(x, y, shift), plainTop(x, shift)
 	}
 	n := len(x)
@@ -77,7 +77,7 @@ func Softmax(dst, x []float32) float32 {
 func SoftmaxGradRow(dst, p, dp []float32) {
 	n := len(dst)
 	d := Dot(p[:n], dp)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainMulSub(dst, p, dp, d)
 		return
 	}
@@ -87,7 +87,7 @@ func SoftmaxGradRow(dst, p, dp []float32) {
 // SoftmaxDiff sets dst = scale * exp(s - lseS): with lseS = log sum exp(s) a scaled
 // softmax of s.
 func SoftmaxDiff(dst, s []float32, lseS, scale float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSoftmaxDiff(dst, s, lseS, scale)
 		return
 	}
@@ -98,7 +98,7 @@ func SoftmaxDiff(dst, s []float32, lseS, scale float32) {
 // SoftmaxDiff2 sets dst = a*exp(s - lseS) - b*exp(t - lseT): the difference of two
 // scaled softmaxes, neither of which is stored.
 func SoftmaxDiff2(dst, s, t []float32, lseS, a, lseT, b float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSoftmaxDiff2(dst, s, t, lseS, a, lseT, b)
 		return
 	}
@@ -111,7 +111,7 @@ func SoftmaxDiff2(dst, s, t []float32, lseS, a, lseT, b float32) {
 // for -10 < x < 0 below 5e-6; far from 0 the value is x or 0 exactly, and -Inf gives
 // the limit 0.
 func GELU(dst, x []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainGELU(dst, x)
 		return
 	}
@@ -126,7 +126,7 @@ func BiasGELU(pre, out, bias []float32) {
 	n := len(bias)
 	checkRows(pre, n)
 	_ = at(out, len(pre))
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainBiasGELU(pre, out, bias)
 		return
 	}
@@ -138,7 +138,7 @@ func BiasGELU(pre, out, bias []float32) {
 // GELUGrad sets dst = dy * (Phi(x) + x*phi(x)), the derivative of GELU, with an
 // absolute error of the factor below 2e-7.
 func GELUGrad(dst, x, dy []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainGELUGrad(dst, x, dy)
 		return
 	}

@@ -19,7 +19,7 @@ import (
 func GRU(h, new, reset, update, gate []float32) {
 	n := len(h)
 	ph, pn, pr, pz, pg := at(h, n), at(new, n), at(reset, n), at(update, n), at(gate, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainGRU(h, new, reset, update, gate)
 		return
 	}
@@ -34,7 +34,7 @@ func GRUGrad(dh, new, reset, update, gate, dy, before []float32) {
 	n := len(dh)
 	ph, pn, pr, pz, pg := at(dh, n), at(new, n), at(reset, n), at(update, n), at(gate, n)
 	py, pb := at(dy, n), at(before, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainGRUGrad(dh, new, reset, update, gate, dy, before)
 		return
 	}

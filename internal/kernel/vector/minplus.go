@@ -9,7 +9,7 @@ import "github.com/geoalign/geoalign/internal/kernel/cpu"
 func MinPlus(dst, row []float32, a float32) {
 	n := len(dst)
 	prow := at(row, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainMinPlus(dst, row, a)
 		return
 	}

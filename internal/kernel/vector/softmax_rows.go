@@ -17,7 +17,7 @@ func SoftmaxRows(s []float32, stride, n int, bits []int32, words int, scale floa
 	rows := len(lse)
 	CheckMatrix("scores", rows, n, len(s), stride)
 	checkBits(bits, words, rows, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSoftmaxRows(s, stride, n, bits, words, scale, lse)
 		return
 	}
@@ -46,7 +46,7 @@ func ExpRows(p, dropped []float32, stride, n int, lse []float32, bits []int32, w
 	CheckMatrix("scores", rows, n, len(p), stride)
 	CheckMatrix("dropped scores", rows, n, len(dropped), stride)
 	checkBits(bits, words, rows, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainExpRows(p, dropped, stride, n, lse, bits, words, scale)
 		return
 	}
@@ -64,7 +64,7 @@ func SoftmaxGradRows(ds, p, dropped []float32, stride, rows, n int) {
 	CheckMatrix("score gradients", rows, n, len(ds), stride)
 	CheckMatrix("scores", rows, n, len(p), stride)
 	CheckMatrix("dropped scores", rows, n, len(dropped), stride)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSoftmaxGradRows(ds, p, dropped, stride, rows, n)
 		return
 	}
@@ -77,7 +77,7 @@ func DotRows(dst []float32, step int, x []float32, stride, rows int, y []float32
 	n := len(y)
 	CheckMatrix("x", rows, n, len(x), stride)
 	CheckMatrix("dst", rows, 1, len(dst), step)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainDotRows(dst, step, x, stride, rows, y, scale)
 		return
 	}

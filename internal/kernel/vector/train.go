@@ -12,7 +12,7 @@ import (
 // The statistics are accurate to a few units of the last place of the values whose
 // spread they measure.
 func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainLayerNorm(dst, x, gamma, beta, eps)
 	}
 	n := len(x)
@@ -27,7 +27,7 @@ func LayerNorm(dst, x, gamma, beta []float32, eps float32) (mean, rstd float32) 
 
 // Normalise makes the result of LayerNorm again, of statistics that are known. The length is that of x.
 func Normalise(dst, x, gamma, beta []float32, mean, rstd float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainNormalise(dst, x, gamma, beta, mean, rstd)
 		return
 	}
@@ -54,7 +54,8 @@ func moments(x []float32) (mean, variance float64) {
 		q += float64(dq)
 	}
 	off := s / float64(n)
-	mean, variance = float64(guess)+off, q/float64(n)-off*off
+	// A product that is rounded before it is subtracted, also where the compiler would fuse the two.
+	mean, variance = float64(guess)+off, q/float64(n)-float64(off*off)
 	// The difference above loses a factor of five at most.
 	if off*off <= 4*variance && variance > 1e-30 && q < math.MaxFloat32 {
 		return mean, variance
@@ -67,7 +68,7 @@ func moments(x []float32) (mean, variance float64) {
 // given its input x, its statistics and the gradient dy of its output.
 // dx may be the same slice as dy. The length is that of x.
 func LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainLayerNormGrad(dx, dgamma, dbeta, x, gamma, dy, mean, rstd)
 		return
 	}
@@ -80,7 +81,7 @@ func LayerNormGrad(dx, dgamma, dbeta, x, gamma, dy []float32, mean, rstd float32
 // LayerNormGradAdd is LayerNormGrad with more added to dx, which may be the same slice
 // as dy or more.
 func LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more []float32, mean, rstd float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainLayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more, mean, rstd)
 		return
 	}
@@ -93,7 +94,7 @@ func LayerNormGradAdd(dx, dgamma, dbeta, x, gamma, dy, more []float32, mean, rst
 // Dropout sets dst = scale * x where the bit of bits is one and 0 elsewhere, even
 // if x is not finite there. Element i belongs to bit i%32 of word i/32.
 func Dropout(dst, x []float32, bits []int32, scale float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainDropout(dst, x, bits, scale)
 		return
 	}
@@ -105,7 +106,7 @@ func Dropout(dst, x []float32, bits []int32, scale float32) {
 func DropoutAdd(dst, x, y []float32, bits []int32, scale float32) {
 	n := len(dst)
 	px, py := at(x, n), at(y, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainDropoutAdd(dst, x, y, bits, scale)
 		return
 	}
@@ -138,7 +139,7 @@ type AdamWStep struct {
 //	v = Beta2*v + (1-Beta2)*g*g
 //	p = p - LR/Correct1 * m / (sqrt(v/Correct2) + Eps)
 func AdamW(p, m, v, g []float32, s AdamWStep) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAdamW(p, m, v, g, s)
 		return
 	}
@@ -158,7 +159,7 @@ func (s *AdamWStep) scalars() [9]float32 {
 func AdamWEMA(p, m, v, g, twin []float32, s AdamWStep, w float32) {
 	n := len(p)
 	pt := at(twin, n)
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAdamW(p, m, v, g, s)
 		plainEMA(twin[:n], p, w)
 		return

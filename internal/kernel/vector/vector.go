@@ -8,11 +8,12 @@ import (
 )
 
 //go:generate go run ../gen/vector -out vector_amd64.s -stubs vector_amd64.go -other vector_other.go -pkg vector
+//go:generate go run ../gen/neon -from vector_amd64.s -out vector_arm64.s -stubs vector_arm64.go -pkg vector
 //go:generate go run ../gen/gemm -halves -out halves_amd64.s -stubs halves_amd64.go -pkg vector
 
 // Dot returns sum x*y, summed in float64 and rounded once.
 func Dot(x, y []float32) float32 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainDot(x, y)
 	}
 	n := len(x)
@@ -21,7 +22,7 @@ func Dot(x, y []float32) float32 {
 
 // Sum returns sum x, summed in float64 and rounded once.
 func Sum(x []float32) float32 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainSum(x)
 	}
 	return float32(sumVec(unsafe.SliceData(x), len(x)))
@@ -29,7 +30,7 @@ func Sum(x []float32) float32 {
 
 // SumSq returns sum x*x in float64.
 func SumSq(x []float32) float64 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainSumSq(x)
 	}
 	return sumSqVec(unsafe.SliceData(x), len(x))
@@ -37,7 +38,7 @@ func SumSq(x []float32) float64 {
 
 // Max returns the largest value of x, NaN if x holds one, -Inf if x is empty.
 func Max(x []float32) float32 {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		return plainMax(x)
 	}
 	if len(x) == 0 {
@@ -48,7 +49,7 @@ func Max(x []float32) float32 {
 
 // Add sets dst = x + y.
 func Add(dst, x, y []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAdd(dst, x, y)
 		return
 	}
@@ -58,7 +59,7 @@ func Add(dst, x, y []float32) {
 
 // Sub sets dst = x - y.
 func Sub(dst, x, y []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainSub(dst, x, y)
 		return
 	}
@@ -68,7 +69,7 @@ func Sub(dst, x, y []float32) {
 
 // Mul sets dst = x * y.
 func Mul(dst, x, y []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainMul(dst, x, y)
 		return
 	}
@@ -78,7 +79,7 @@ func Mul(dst, x, y []float32) {
 
 // Scale sets dst = a * x.
 func Scale(dst []float32, a float32, x []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainScale(dst, a, x)
 		return
 	}
@@ -88,7 +89,7 @@ func Scale(dst []float32, a float32, x []float32) {
 
 // Axpy sets dst += a * x, rounded once.
 func Axpy(dst []float32, a float32, x []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAxpy(dst, a, x)
 		return
 	}
@@ -98,7 +99,7 @@ func Axpy(dst []float32, a float32, x []float32) {
 
 // Axpby sets dst = a*x + b*y: b*y is added to the rounded a*x and the sum rounded once.
 func Axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainAxpby(dst, a, x, b, y)
 		return
 	}
@@ -108,7 +109,7 @@ func Axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 
 // Fill sets dst = a.
 func Fill(dst []float32, a float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainFill(dst, a)
 		return
 	}
@@ -137,7 +138,7 @@ func SumRows(dst, x []float32) {
 
 // EMA sets dst += w * (src - dst).
 func EMA(dst, src []float32, w float32) {
-	if !cpu.HasAVX2FMA {
+	if !cpu.HasVectors {
 		plainEMA(dst, src, w)
 		return
 	}

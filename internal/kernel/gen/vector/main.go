@@ -1,6 +1,6 @@
 // Command vector writes the assembly of the vector kernels. Each kernel is one
 // function that holds an AVX-512 body and an AVX2 body and branches on cpu.HasAVX512;
-// the Go code calls it only where cpu.HasAVX2FMA is set.
+// the Go code calls it only where cpu.HasVectors is set.
 //
 // Run it by go generate in internal/kernel/vector.
 package main

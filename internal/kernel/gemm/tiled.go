@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package gemm
 
 import (
@@ -7,6 +9,8 @@ import (
 )
 
 //go:generate go run ../gen/gemm -out tiles_amd64.s -stubs tiles_amd64.go -pkg gemm
+
+//go:generate go run ../gen/neon -tiles -out tiles_arm64.s -stubs tiles_arm64.go -pkg gemm
 
 // Tiled is the built-in product, in float32 or in bfloat16. C is computed in
 // tiles of up to maxRows rows and two vectors of columns, whose sums stay in
@@ -50,7 +54,7 @@ func rowStride(terms int) int {
 	return terms
 }
 
-// tileArgs is what a tile function reads; the generator in ../gen/gemm knows the offsets.
+// tileArgs is what a tile function reads; the generators in ../gen/gemm and ../gen/neon know the offsets.
 type tileArgs struct {
 	k        int            // 0: number of terms, at least 1
 	a        unsafe.Pointer // 8

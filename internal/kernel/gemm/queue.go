@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package gemm
 
 // Queue holds rows that are needed soon. The heads of a sequence lie in short

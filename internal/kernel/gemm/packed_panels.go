@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package gemm
 
 // NewPacked makes room for op(B) of k x n values, all of them 0 until Repack.

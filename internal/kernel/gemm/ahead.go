@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package gemm
 
 // ahead is what is left to prefetch of what is packed next. Packing alternates

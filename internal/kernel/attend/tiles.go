@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package attend
 
 import (
@@ -27,7 +29,7 @@ type tiledAttention struct {
 
 // of returns the fastest products.
 func (p Products) of(s Sizes) products {
-	if p.Plain || !cpu.HasAVX2FMA || s.Width > gemm.BlockN {
+	if p.Plain || !cpu.HasVectors || s.Width > gemm.BlockN {
 		return newPlainAttention(s, p.BF16)
 	}
 	t := &tiledAttention{width: s.Width, stride: scoreStride(s.Keys), sizes: s, tiles: p.Float, rounded: p.BF16}

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package gemm
 
 // blocking says how a product is cut.
@@ -38,10 +40,10 @@ func forFloat(level2 int) blocking {
 	return b
 }
 
-// forAVX2 is byCache for products of float32 with AVX2, of tiles of so many rows. On a Zen 3 (512 KiB, one thread)
+// forRows is byCache for products of float32 with AVX2 or NEON, of tiles of so many rows. On a Zen 3 (512 KiB, one thread)
 // groups of whole tiles gained 2 %, an A that is not copied 1 to 3 %, and of heads of attention (257x64x257) 10 %;
 // operands of up to 20 KiB, which the level-1 cache holds, that are not packed 30 % (NN 65x64x65).
-func forAVX2(level2, height int) blocking {
+func forRows(level2, height int) blocking {
 	b := byCache(level2)
 	b.rows, b.unit, b.rowsInPlace, b.small = groupRows/height*height, height, true, 5<<10
 	return b
