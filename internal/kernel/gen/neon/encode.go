@@ -75,14 +75,15 @@ var (
 
 // element is an instruction whose second operand is one lane of a register.
 type element struct {
-	name, lanes, lane string
-	code              uint32
+	name, to, from, lane string
+	code                 uint32
 }
 
 // Instructions by one lane.
 var (
-	FMLALane = element{"fmla", "4s", "s", 0x4f801000}
-	FMULLane = element{"fmul", "4s", "s", 0x4f809000}
+	FMLALane  = element{"fmla", "4s", "4s", "s", 0x4f801000}
+	FMULLane  = element{"fmul", "4s", "4s", "s", 0x4f809000}
+	BFDOTLane = element{"bfdot", "4s", "8h", "2h", 0x4f40f000} // a lane is a pair
 )
 
 // shift is a shift by a constant; its field holds base plus or minus the number of bits.
@@ -118,7 +119,7 @@ func (i two) of(d, n V) string {
 
 func (i element) of(d, n, m V, lane int) string {
 	code := i.code | uint32(lane&1)<<21 | uint32(lane>>1)<<11 | uint32(m)<<16 | uint32(n)<<5 | uint32(d)
-	return word(code, "%s %v.%s, %v.%s, %v.%s[%d]", i.name, d, i.lanes, n, i.lanes, m, i.lane, lane)
+	return word(code, "%s %v.%s, %v.%s, %v.%s[%d]", i.name, d, i.to, n, i.from, m, i.lane, lane)
 }
 
 func (i shift) of(d, n V, bits int) string {

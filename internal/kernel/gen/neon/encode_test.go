@@ -55,6 +55,8 @@ func TestEncode(t *testing.T) {
 		{FMLALane.of(29, 17, 30, 2), 0x4f9e1a3d, "fmla v29.4s, v17.4s, v30.s[2]"},
 		{FMULLane.of(29, 17, 30, 1), 0x4fbe923d, "fmul v29.4s, v17.4s, v30.s[1]"},
 		{FMULLane.of(29, 17, 30, 2), 0x4f9e9a3d, "fmul v29.4s, v17.4s, v30.s[2]"},
+		{BFDOTLane.of(29, 17, 30, 1), 0x4f7ef23d, "bfdot v29.4s, v17.8h, v30.2h[1]"},
+		{BFDOTLane.of(29, 17, 30, 2), 0x4f5efa3d, "bfdot v29.4s, v17.8h, v30.2h[2]"},
 		{SHL.of(29, 17, 5), 0x4f25563d, "shl v29.4s, v17.4s, #5"},
 		{SSHR.of(29, 17, 5), 0x4f3b063d, "sshr v29.4s, v17.4s, #5"},
 		{USHR.of(29, 17, 5), 0x6f3b063d, "ushr v29.4s, v17.4s, #5"},
