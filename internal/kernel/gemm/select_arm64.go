@@ -5,8 +5,8 @@ import "github.com/geoalign/geoalign/internal/kernel/cpu"
 // lanesNEON are the columns that tiles count as one vector: two registers of four.
 const lanesNEON = 8
 
-// level2 is the level-2 cache that blocks are made for, since nothing tells its size on all systems: Neoverse N1, N2 and
-// V1 have 512 KiB or 1 MiB a core, V2 and Apple's cores more.
+// level2 is the level-2 cache that blocks are made for, since nothing tells its size on all systems: Neoverse N1, N2
+// and V1 have 512 KiB or 1 MiB a core, V2 and Apple's cores more.
 const level2 = 1 << 20
 
 // The functions for each height and width of a tile, from tiles_arm64.s.

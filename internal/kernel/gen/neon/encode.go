@@ -39,14 +39,11 @@ var (
 	FSUB64 = three{"fsub", "2d", 0x4ee0d400}
 	FMLA64 = three{"fmla", "2d", 0x4e60cc00}
 
-	ADD   = three{"add", "4s", 0x4ea08400}
-	SUB   = three{"sub", "4s", 0x6ea08400}
-	CMEQ  = three{"cmeq", "4s", 0x6ea08c00}
-	CMGT  = three{"cmgt", "4s", 0x4ea03400}
-	UMAX  = three{"umax", "4s", 0x6ea06400}
-	UMIN  = three{"umin", "4s", 0x6ea06c00}
-	ADD64 = three{"add", "2d", 0x4ee08400}
-	ADDP  = three{"addp", "4s", 0x4ea0bc00}
+	ADD  = three{"add", "4s", 0x4ea08400}
+	SUB  = three{"sub", "4s", 0x6ea08400}
+	CMEQ = three{"cmeq", "4s", 0x6ea08c00}
+	CMGT = three{"cmgt", "4s", 0x4ea03400}
+	ADDP = three{"addp", "4s", 0x4ea0bc00}
 
 	AND   = three{"and", "16b", 0x4e201c00}
 	ORR   = three{"orr", "16b", 0x4ea01c00}
@@ -69,8 +66,6 @@ var (
 	NOT    = two{"mvn", "16b", "16b", 0x6e205800}
 	SXTL   = two{"sxtl", "2d", "2s", 0x0f20a400}
 	SXTL2  = two{"sxtl2", "2d", "4s", 0x4f20a400}
-	SXTLH  = two{"sxtl", "8h", "8b", 0x0f08a400}
-	SXTL2H = two{"sxtl2", "8h", "16b", 0x4f08a400}
 )
 
 // element is an instruction whose second operand is one lane of a register.
@@ -96,11 +91,8 @@ type shift struct {
 
 // Shifts.
 var (
-	SHL    = shift{"shl", "4s", 0x4f005400, 32, true}
-	SSHR   = shift{"sshr", "4s", 0x4f000400, 64, false}
-	USHR   = shift{"ushr", "4s", 0x6f000400, 64, false}
-	SHL64  = shift{"shl", "2d", 0x4f005400, 64, true}
-	USHR64 = shift{"ushr", "2d", 0x6f000400, 128, false}
+	SHL  = shift{"shl", "4s", 0x4f005400, 32, true}
+	SSHR = shift{"sshr", "4s", 0x4f000400, 64, false}
 )
 
 // word is an instruction as the assembler takes it.
