@@ -17,4 +17,4 @@ if [ "${1:-kernels}" = quickstart ]; then
 fi
 # What takes minutes there, or is compared with what the processor tells, is left to amd64.
 GOARCH=arm64 "$go" test -vet=off -tags static -short -exec "$qemu -cpu max" -timeout 10m \
-	-run 'TestSameBits|TestTileShapes|TestAllFunctions|TestSetLevel' ./internal/kernel ./internal/kernel/gemm ./internal/kernel/vector ./internal/kernel/cpu
+	-run '^Test(SameBits|SingleTiles|VectorAgainstPlain|VectorStaysInside|SoftmaxRowsExtremes|Columns|GRUGates|CompareExchange|BiasGELU|AdamWEMA|CPULevelsOnlyLower)$' ./internal/kernel ./internal/kernel/gemm ./internal/kernel/vector ./internal/kernel/cpu

@@ -61,7 +61,7 @@ func (e *Engine) compute(p *gemm.Product) {
 	}
 }
 
-// setBF16 chooses how products in bfloat16 are computed: by AMX, by AVX-512 BF16, or as products of rounded float32.
+// setBF16 chooses how products in bfloat16 are computed: by AMX, by AVX-512 BF16 or BFDOT, or as products of rounded float32.
 func (e *Engine) setBF16() {
 	if e.backend.name != Plain {
 		e.tiles, e.amx = gemm.NewBF16(), gemm.NewAMX()
@@ -78,7 +78,8 @@ func (e *Engine) describeBF16() string {
 	case e.amx != nil:
 		return "bf16 built in (amx_bf16)"
 	case e.tiles != nil:
-		return "bf16 built in (avx512_bf16)"
+		level, _ := e.tiles.Info()
+		return "bf16 built in (" + level + ")"
 	}
 	return "bf16 emulated"
 }

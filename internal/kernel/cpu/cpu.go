@@ -19,7 +19,7 @@ var (
 	HasAVX2FMA bool
 	// HasAVX512 is true where AVX-512 F, BW, DQ and VL may be used (with AVX2 and FMA).
 	HasAVX512 bool
-	// HasBF16 is true where the instructions of AVX-512 BF16 may be used.
+	// HasBF16 is true where the instructions of AVX-512 BF16, or those of arm64, may be used.
 	HasBF16 bool
 	// HasAMX is true where the processor multiplies tiles of bfloat16 (AMX) and the system lets this process do it.
 	HasAMX bool
@@ -57,6 +57,7 @@ func SetLevel(level string) {
 	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
 	HasNEON = runtime.GOARCH == "arm64" && level != Plain
 	HasVectors = HasNEON
+	HasBF16 = HasNEON && bfdot()
 	if runtime.GOARCH != "amd64" || level == Plain {
 		return
 	}

@@ -7,60 +7,120 @@ package gemm
 //go:noescape
 func gemmTileNEONRows1Cols1(t *byte)
 
+// gemmTileBFDOTRows1Cols1 multiplies 1 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows1Cols1(t *byte)
+
 // gemmTileNEONRows1Cols2 multiplies 1 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows1Cols2(t *byte)
+
+// gemmTileBFDOTRows1Cols2 multiplies 1 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows1Cols2(t *byte)
 
 // gemmTileNEONRows2Cols1 multiplies 2 rows of A by 8 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows2Cols1(t *byte)
 
+// gemmTileBFDOTRows2Cols1 multiplies 2 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows2Cols1(t *byte)
+
 // gemmTileNEONRows2Cols2 multiplies 2 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows2Cols2(t *byte)
+
+// gemmTileBFDOTRows2Cols2 multiplies 2 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows2Cols2(t *byte)
 
 // gemmTileNEONRows3Cols1 multiplies 3 rows of A by 8 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows3Cols1(t *byte)
 
+// gemmTileBFDOTRows3Cols1 multiplies 3 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows3Cols1(t *byte)
+
 // gemmTileNEONRows3Cols2 multiplies 3 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows3Cols2(t *byte)
+
+// gemmTileBFDOTRows3Cols2 multiplies 3 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows3Cols2(t *byte)
 
 // gemmTileNEONRows4Cols1 multiplies 4 rows of A by 8 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows4Cols1(t *byte)
 
+// gemmTileBFDOTRows4Cols1 multiplies 4 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows4Cols1(t *byte)
+
 // gemmTileNEONRows4Cols2 multiplies 4 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows4Cols2(t *byte)
+
+// gemmTileBFDOTRows4Cols2 multiplies 4 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows4Cols2(t *byte)
 
 // gemmTileNEONRows5Cols1 multiplies 5 rows of A by 8 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows5Cols1(t *byte)
 
+// gemmTileBFDOTRows5Cols1 multiplies 5 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows5Cols1(t *byte)
+
 // gemmTileNEONRows5Cols2 multiplies 5 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows5Cols2(t *byte)
+
+// gemmTileBFDOTRows5Cols2 multiplies 5 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows5Cols2(t *byte)
 
 // gemmTileNEONRows6Cols1 multiplies 6 rows of A by 8 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows6Cols1(t *byte)
 
+// gemmTileBFDOTRows6Cols1 multiplies 6 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows6Cols1(t *byte)
+
 // gemmTileNEONRows6Cols2 multiplies 6 rows of A by 16 columns of B; t points to a tileArgs.
 //
 //go:noescape
 func gemmTileNEONRows6Cols2(t *byte)
+
+// gemmTileBFDOTRows6Cols2 multiplies 6 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileBFDOTRows6Cols2(t *byte)
 
 // gemmPack8 sets dst[p*dstStride+j] = src[j*srcStride+p] for j < 8 and p < 8*k8; the strides are in bytes.
 //

@@ -88,6 +88,92 @@ adds:
 	FSTPQ (F2, F3), 0(R7)
 	RET
 
+// func gemmTileBFDOTRows1Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows1Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V2.S4]
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f42f060 // bfdot v0.4s, v3.8h, v2.2h[0]
+	WORD $0x4f42f081 // bfdot v1.4s, v4.8h, v2.2h[0]
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f62f060 // bfdot v0.4s, v3.8h, v2.2h[1]
+	WORD $0x4f62f081 // bfdot v1.4s, v4.8h, v2.2h[1]
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f42f860 // bfdot v0.4s, v3.8h, v2.2h[2]
+	WORD $0x4f42f881 // bfdot v1.4s, v4.8h, v2.2h[2]
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f62f860 // bfdot v0.4s, v3.8h, v2.2h[3]
+	WORD $0x4f62f881 // bfdot v1.4s, v4.8h, v2.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F2
+	ADD R4, R9
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f42f060 // bfdot v0.4s, v3.8h, v2.2h[0]
+	WORD $0x4f42f081 // bfdot v1.4s, v4.8h, v2.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVS 0(R2), F2
+	ADD R4, R2
+	FLDPQ 0(R5), (F3, F4)
+	ADD R6, R5
+	WORD $0x4f42f060 // bfdot v0.4s, v3.8h, v2.2h[0]
+	WORD $0x4f42f081 // bfdot v1.4s, v4.8h, v2.2h[0]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F4
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f849002 // fmul v2.4s, v0.4s, v4.s[0]
+	WORD $0x4f849023 // fmul v3.4s, v1.4s, v4.s[0]
+	FSTPQ (F2, F3), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F2, F3)
+	WORD $0x4f841002 // fmla v2.4s, v0.4s, v4.s[0]
+	WORD $0x4f841023 // fmla v3.4s, v1.4s, v4.s[0]
+	FSTPQ (F2, F3), 0(R7)
+	RET
+
 // func gemmTileNEONRows1Cols2(t *byte)
 TEXT ·gemmTileNEONRows1Cols2(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -201,6 +287,119 @@ adds:
 	FSTPQ (F4, F5), 32(R7)
 	RET
 
+// func gemmTileBFDOTRows1Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows1Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V4.S4]
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f44f0a0 // bfdot v0.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c1 // bfdot v1.4s, v6.8h, v4.2h[0]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f44f0a2 // bfdot v2.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c3 // bfdot v3.4s, v6.8h, v4.2h[0]
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f64f0a0 // bfdot v0.4s, v5.8h, v4.2h[1]
+	WORD $0x4f64f0c1 // bfdot v1.4s, v6.8h, v4.2h[1]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f64f0a2 // bfdot v2.4s, v5.8h, v4.2h[1]
+	WORD $0x4f64f0c3 // bfdot v3.4s, v6.8h, v4.2h[1]
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f44f8a0 // bfdot v0.4s, v5.8h, v4.2h[2]
+	WORD $0x4f44f8c1 // bfdot v1.4s, v6.8h, v4.2h[2]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f44f8a2 // bfdot v2.4s, v5.8h, v4.2h[2]
+	WORD $0x4f44f8c3 // bfdot v3.4s, v6.8h, v4.2h[2]
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f64f8a0 // bfdot v0.4s, v5.8h, v4.2h[3]
+	WORD $0x4f64f8c1 // bfdot v1.4s, v6.8h, v4.2h[3]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f64f8a2 // bfdot v2.4s, v5.8h, v4.2h[3]
+	WORD $0x4f64f8c3 // bfdot v3.4s, v6.8h, v4.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F4
+	ADD R4, R9
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f44f0a0 // bfdot v0.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c1 // bfdot v1.4s, v6.8h, v4.2h[0]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f44f0a2 // bfdot v2.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c3 // bfdot v3.4s, v6.8h, v4.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVS 0(R2), F4
+	ADD R4, R2
+	FLDPQ 0(R5), (F5, F6)
+	WORD $0x4f44f0a0 // bfdot v0.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c1 // bfdot v1.4s, v6.8h, v4.2h[0]
+	FLDPQ 32(R5), (F5, F6)
+	ADD R6, R5
+	WORD $0x4f44f0a2 // bfdot v2.4s, v5.8h, v4.2h[0]
+	WORD $0x4f44f0c3 // bfdot v3.4s, v6.8h, v4.2h[0]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F6
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f869004 // fmul v4.4s, v0.4s, v6.s[0]
+	WORD $0x4f869025 // fmul v5.4s, v1.4s, v6.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	WORD $0x4f869044 // fmul v4.4s, v2.4s, v6.s[0]
+	WORD $0x4f869065 // fmul v5.4s, v3.4s, v6.s[0]
+	FSTPQ (F4, F5), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F4, F5)
+	WORD $0x4f861004 // fmla v4.4s, v0.4s, v6.s[0]
+	WORD $0x4f861025 // fmla v5.4s, v1.4s, v6.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	FLDPQ 32(R7), (F4, F5)
+	WORD $0x4f861044 // fmla v4.4s, v2.4s, v6.s[0]
+	WORD $0x4f861065 // fmla v5.4s, v3.4s, v6.s[0]
+	FSTPQ (F4, F5), 32(R7)
+	RET
+
 // func gemmTileNEONRows2Cols1(t *byte)
 TEXT ·gemmTileNEONRows2Cols1(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -288,6 +487,121 @@ rows:
 	WORD $0x4fa410c2 // fmla v2.4s, v6.4s, v4.s[1]
 	WORD $0x4f8410e1 // fmla v1.4s, v7.4s, v4.s[0]
 	WORD $0x4fa410e3 // fmla v3.4s, v7.4s, v4.s[1]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F7
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f879004 // fmul v4.4s, v0.4s, v7.s[0]
+	WORD $0x4f879025 // fmul v5.4s, v1.4s, v7.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	ADD R8, R7
+	WORD $0x4f879044 // fmul v4.4s, v2.4s, v7.s[0]
+	WORD $0x4f879065 // fmul v5.4s, v3.4s, v7.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F4, F5)
+	WORD $0x4f871004 // fmla v4.4s, v0.4s, v7.s[0]
+	WORD $0x4f871025 // fmla v5.4s, v1.4s, v7.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F4, F5)
+	WORD $0x4f871044 // fmla v4.4s, v2.4s, v7.s[0]
+	WORD $0x4f871065 // fmla v5.4s, v3.4s, v7.s[0]
+	FSTPQ (F4, F5), 0(R7)
+	RET
+
+// func gemmTileBFDOTRows2Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows2Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e403 // movi v3.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V4.S4]
+	VLD1.P 16(R10), [V5.S4]
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f44f0c0 // bfdot v0.4s, v6.8h, v4.2h[0]
+	WORD $0x4f45f0c2 // bfdot v2.4s, v6.8h, v5.2h[0]
+	WORD $0x4f44f0e1 // bfdot v1.4s, v7.8h, v4.2h[0]
+	WORD $0x4f45f0e3 // bfdot v3.4s, v7.8h, v5.2h[0]
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f64f0c0 // bfdot v0.4s, v6.8h, v4.2h[1]
+	WORD $0x4f65f0c2 // bfdot v2.4s, v6.8h, v5.2h[1]
+	WORD $0x4f64f0e1 // bfdot v1.4s, v7.8h, v4.2h[1]
+	WORD $0x4f65f0e3 // bfdot v3.4s, v7.8h, v5.2h[1]
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f44f8c0 // bfdot v0.4s, v6.8h, v4.2h[2]
+	WORD $0x4f45f8c2 // bfdot v2.4s, v6.8h, v5.2h[2]
+	WORD $0x4f44f8e1 // bfdot v1.4s, v7.8h, v4.2h[2]
+	WORD $0x4f45f8e3 // bfdot v3.4s, v7.8h, v5.2h[2]
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f64f8c0 // bfdot v0.4s, v6.8h, v4.2h[3]
+	WORD $0x4f65f8c2 // bfdot v2.4s, v6.8h, v5.2h[3]
+	WORD $0x4f64f8e1 // bfdot v1.4s, v7.8h, v4.2h[3]
+	WORD $0x4f65f8e3 // bfdot v3.4s, v7.8h, v5.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F4
+	ADD R4, R9
+	FMOVS (R10), F5
+	ADD R4, R10
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f44f0c0 // bfdot v0.4s, v6.8h, v4.2h[0]
+	WORD $0x4f45f0c2 // bfdot v2.4s, v6.8h, v5.2h[0]
+	WORD $0x4f44f0e1 // bfdot v1.4s, v7.8h, v4.2h[0]
+	WORD $0x4f45f0e3 // bfdot v3.4s, v7.8h, v5.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVD 0(R2), F4
+	ADD R4, R2
+	FLDPQ 0(R5), (F6, F7)
+	ADD R6, R5
+	WORD $0x4f44f0c0 // bfdot v0.4s, v6.8h, v4.2h[0]
+	WORD $0x4f64f0c2 // bfdot v2.4s, v6.8h, v4.2h[1]
+	WORD $0x4f44f0e1 // bfdot v1.4s, v7.8h, v4.2h[0]
+	WORD $0x4f64f0e3 // bfdot v3.4s, v7.8h, v4.2h[1]
 	SUBS $1, R1
 	BNE rows
 
@@ -479,6 +793,169 @@ adds:
 	FSTPQ (F8, F9), 32(R7)
 	RET
 
+// func gemmTileBFDOTRows2Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows2Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V8.S4]
+	VLD1.P 16(R10), [V9.S4]
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f48f140 // bfdot v0.4s, v10.8h, v8.2h[0]
+	WORD $0x4f49f144 // bfdot v4.4s, v10.8h, v9.2h[0]
+	WORD $0x4f48f161 // bfdot v1.4s, v11.8h, v8.2h[0]
+	WORD $0x4f49f165 // bfdot v5.4s, v11.8h, v9.2h[0]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f48f142 // bfdot v2.4s, v10.8h, v8.2h[0]
+	WORD $0x4f49f146 // bfdot v6.4s, v10.8h, v9.2h[0]
+	WORD $0x4f48f163 // bfdot v3.4s, v11.8h, v8.2h[0]
+	WORD $0x4f49f167 // bfdot v7.4s, v11.8h, v9.2h[0]
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f68f140 // bfdot v0.4s, v10.8h, v8.2h[1]
+	WORD $0x4f69f144 // bfdot v4.4s, v10.8h, v9.2h[1]
+	WORD $0x4f68f161 // bfdot v1.4s, v11.8h, v8.2h[1]
+	WORD $0x4f69f165 // bfdot v5.4s, v11.8h, v9.2h[1]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f68f142 // bfdot v2.4s, v10.8h, v8.2h[1]
+	WORD $0x4f69f146 // bfdot v6.4s, v10.8h, v9.2h[1]
+	WORD $0x4f68f163 // bfdot v3.4s, v11.8h, v8.2h[1]
+	WORD $0x4f69f167 // bfdot v7.4s, v11.8h, v9.2h[1]
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f48f940 // bfdot v0.4s, v10.8h, v8.2h[2]
+	WORD $0x4f49f944 // bfdot v4.4s, v10.8h, v9.2h[2]
+	WORD $0x4f48f961 // bfdot v1.4s, v11.8h, v8.2h[2]
+	WORD $0x4f49f965 // bfdot v5.4s, v11.8h, v9.2h[2]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f48f942 // bfdot v2.4s, v10.8h, v8.2h[2]
+	WORD $0x4f49f946 // bfdot v6.4s, v10.8h, v9.2h[2]
+	WORD $0x4f48f963 // bfdot v3.4s, v11.8h, v8.2h[2]
+	WORD $0x4f49f967 // bfdot v7.4s, v11.8h, v9.2h[2]
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f68f940 // bfdot v0.4s, v10.8h, v8.2h[3]
+	WORD $0x4f69f944 // bfdot v4.4s, v10.8h, v9.2h[3]
+	WORD $0x4f68f961 // bfdot v1.4s, v11.8h, v8.2h[3]
+	WORD $0x4f69f965 // bfdot v5.4s, v11.8h, v9.2h[3]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f68f942 // bfdot v2.4s, v10.8h, v8.2h[3]
+	WORD $0x4f69f946 // bfdot v6.4s, v10.8h, v9.2h[3]
+	WORD $0x4f68f963 // bfdot v3.4s, v11.8h, v8.2h[3]
+	WORD $0x4f69f967 // bfdot v7.4s, v11.8h, v9.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F8
+	ADD R4, R9
+	FMOVS (R10), F9
+	ADD R4, R10
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f48f140 // bfdot v0.4s, v10.8h, v8.2h[0]
+	WORD $0x4f49f144 // bfdot v4.4s, v10.8h, v9.2h[0]
+	WORD $0x4f48f161 // bfdot v1.4s, v11.8h, v8.2h[0]
+	WORD $0x4f49f165 // bfdot v5.4s, v11.8h, v9.2h[0]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f48f142 // bfdot v2.4s, v10.8h, v8.2h[0]
+	WORD $0x4f49f146 // bfdot v6.4s, v10.8h, v9.2h[0]
+	WORD $0x4f48f163 // bfdot v3.4s, v11.8h, v8.2h[0]
+	WORD $0x4f49f167 // bfdot v7.4s, v11.8h, v9.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVD 0(R2), F8
+	ADD R4, R2
+	FLDPQ 0(R5), (F10, F11)
+	WORD $0x4f48f140 // bfdot v0.4s, v10.8h, v8.2h[0]
+	WORD $0x4f68f144 // bfdot v4.4s, v10.8h, v8.2h[1]
+	WORD $0x4f48f161 // bfdot v1.4s, v11.8h, v8.2h[0]
+	WORD $0x4f68f165 // bfdot v5.4s, v11.8h, v8.2h[1]
+	FLDPQ 32(R5), (F10, F11)
+	ADD R6, R5
+	WORD $0x4f48f142 // bfdot v2.4s, v10.8h, v8.2h[0]
+	WORD $0x4f68f146 // bfdot v6.4s, v10.8h, v8.2h[1]
+	WORD $0x4f48f163 // bfdot v3.4s, v11.8h, v8.2h[0]
+	WORD $0x4f68f167 // bfdot v7.4s, v11.8h, v8.2h[1]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F11
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f8b9008 // fmul v8.4s, v0.4s, v11.s[0]
+	WORD $0x4f8b9029 // fmul v9.4s, v1.4s, v11.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	WORD $0x4f8b9048 // fmul v8.4s, v2.4s, v11.s[0]
+	WORD $0x4f8b9069 // fmul v9.4s, v3.4s, v11.s[0]
+	FSTPQ (F8, F9), 32(R7)
+	ADD R8, R7
+	WORD $0x4f8b9088 // fmul v8.4s, v4.4s, v11.s[0]
+	WORD $0x4f8b90a9 // fmul v9.4s, v5.4s, v11.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	WORD $0x4f8b90c8 // fmul v8.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b90e9 // fmul v9.4s, v7.4s, v11.s[0]
+	FSTPQ (F8, F9), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8b1008 // fmla v8.4s, v0.4s, v11.s[0]
+	WORD $0x4f8b1029 // fmla v9.4s, v1.4s, v11.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	FLDPQ 32(R7), (F8, F9)
+	WORD $0x4f8b1048 // fmla v8.4s, v2.4s, v11.s[0]
+	WORD $0x4f8b1069 // fmla v9.4s, v3.4s, v11.s[0]
+	FSTPQ (F8, F9), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8b1088 // fmla v8.4s, v4.4s, v11.s[0]
+	WORD $0x4f8b10a9 // fmla v9.4s, v5.4s, v11.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	FLDPQ 32(R7), (F8, F9)
+	WORD $0x4f8b10c8 // fmla v8.4s, v6.4s, v11.s[0]
+	WORD $0x4f8b10e9 // fmla v9.4s, v7.4s, v11.s[0]
+	FSTPQ (F8, F9), 32(R7)
+	RET
+
 // func gemmTileNEONRows3Cols1(t *byte)
 TEXT ·gemmTileNEONRows3Cols1(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -588,6 +1065,152 @@ rows:
 	WORD $0x4f861141 // fmla v1.4s, v10.4s, v6.s[0]
 	WORD $0x4fa61143 // fmla v3.4s, v10.4s, v6.s[1]
 	WORD $0x4f861945 // fmla v5.4s, v10.4s, v6.s[2]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F10
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f8a9006 // fmul v6.4s, v0.4s, v10.s[0]
+	WORD $0x4f8a9027 // fmul v7.4s, v1.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	ADD R8, R7
+	WORD $0x4f8a9046 // fmul v6.4s, v2.4s, v10.s[0]
+	WORD $0x4f8a9067 // fmul v7.4s, v3.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	ADD R8, R7
+	WORD $0x4f8a9086 // fmul v6.4s, v4.4s, v10.s[0]
+	WORD $0x4f8a90a7 // fmul v7.4s, v5.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F6, F7)
+	WORD $0x4f8a1006 // fmla v6.4s, v0.4s, v10.s[0]
+	WORD $0x4f8a1027 // fmla v7.4s, v1.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F6, F7)
+	WORD $0x4f8a1046 // fmla v6.4s, v2.4s, v10.s[0]
+	WORD $0x4f8a1067 // fmla v7.4s, v3.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F6, F7)
+	WORD $0x4f8a1086 // fmla v6.4s, v4.4s, v10.s[0]
+	WORD $0x4f8a10a7 // fmla v7.4s, v5.4s, v10.s[0]
+	FSTPQ (F6, F7), 0(R7)
+	RET
+
+// func gemmTileBFDOTRows3Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows3Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V6.S4]
+	VLD1.P 16(R10), [V7.S4]
+	VLD1.P 16(R11), [V8.S4]
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f46f120 // bfdot v0.4s, v9.8h, v6.2h[0]
+	WORD $0x4f47f122 // bfdot v2.4s, v9.8h, v7.2h[0]
+	WORD $0x4f48f124 // bfdot v4.4s, v9.8h, v8.2h[0]
+	WORD $0x4f46f141 // bfdot v1.4s, v10.8h, v6.2h[0]
+	WORD $0x4f47f143 // bfdot v3.4s, v10.8h, v7.2h[0]
+	WORD $0x4f48f145 // bfdot v5.4s, v10.8h, v8.2h[0]
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f66f120 // bfdot v0.4s, v9.8h, v6.2h[1]
+	WORD $0x4f67f122 // bfdot v2.4s, v9.8h, v7.2h[1]
+	WORD $0x4f68f124 // bfdot v4.4s, v9.8h, v8.2h[1]
+	WORD $0x4f66f141 // bfdot v1.4s, v10.8h, v6.2h[1]
+	WORD $0x4f67f143 // bfdot v3.4s, v10.8h, v7.2h[1]
+	WORD $0x4f68f145 // bfdot v5.4s, v10.8h, v8.2h[1]
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f46f920 // bfdot v0.4s, v9.8h, v6.2h[2]
+	WORD $0x4f47f922 // bfdot v2.4s, v9.8h, v7.2h[2]
+	WORD $0x4f48f924 // bfdot v4.4s, v9.8h, v8.2h[2]
+	WORD $0x4f46f941 // bfdot v1.4s, v10.8h, v6.2h[2]
+	WORD $0x4f47f943 // bfdot v3.4s, v10.8h, v7.2h[2]
+	WORD $0x4f48f945 // bfdot v5.4s, v10.8h, v8.2h[2]
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f66f920 // bfdot v0.4s, v9.8h, v6.2h[3]
+	WORD $0x4f67f922 // bfdot v2.4s, v9.8h, v7.2h[3]
+	WORD $0x4f68f924 // bfdot v4.4s, v9.8h, v8.2h[3]
+	WORD $0x4f66f941 // bfdot v1.4s, v10.8h, v6.2h[3]
+	WORD $0x4f67f943 // bfdot v3.4s, v10.8h, v7.2h[3]
+	WORD $0x4f68f945 // bfdot v5.4s, v10.8h, v8.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F6
+	ADD R4, R9
+	FMOVS (R10), F7
+	ADD R4, R10
+	FMOVS (R11), F8
+	ADD R4, R11
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f46f120 // bfdot v0.4s, v9.8h, v6.2h[0]
+	WORD $0x4f47f122 // bfdot v2.4s, v9.8h, v7.2h[0]
+	WORD $0x4f48f124 // bfdot v4.4s, v9.8h, v8.2h[0]
+	WORD $0x4f46f141 // bfdot v1.4s, v10.8h, v6.2h[0]
+	WORD $0x4f47f143 // bfdot v3.4s, v10.8h, v7.2h[0]
+	WORD $0x4f48f145 // bfdot v5.4s, v10.8h, v8.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVD 0(R2), F6
+	ADD $8, R2, R15
+	WORD $0x4ddf81e6 // ld1 {v6.s}[2], [x15], #4
+	ADD R4, R2
+	FLDPQ 0(R5), (F9, F10)
+	ADD R6, R5
+	WORD $0x4f46f120 // bfdot v0.4s, v9.8h, v6.2h[0]
+	WORD $0x4f66f122 // bfdot v2.4s, v9.8h, v6.2h[1]
+	WORD $0x4f46f924 // bfdot v4.4s, v9.8h, v6.2h[2]
+	WORD $0x4f46f141 // bfdot v1.4s, v10.8h, v6.2h[0]
+	WORD $0x4f66f143 // bfdot v3.4s, v10.8h, v6.2h[1]
+	WORD $0x4f46f945 // bfdot v5.4s, v10.8h, v6.2h[2]
 	SUBS $1, R1
 	BNE rows
 
@@ -840,6 +1463,221 @@ adds:
 	FSTPQ (F12, F13), 32(R7)
 	RET
 
+// func gemmTileBFDOTRows3Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows3Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
+	WORD $0x6f00e40b // movi v11.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V12.S4]
+	VLD1.P 16(R10), [V13.S4]
+	VLD1.P 16(R11), [V14.S4]
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f4cf1e0 // bfdot v0.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e4 // bfdot v4.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1e8 // bfdot v8.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4cf201 // bfdot v1.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df205 // bfdot v5.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef209 // bfdot v9.4s, v16.8h, v14.2h[0]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4cf1e2 // bfdot v2.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e6 // bfdot v6.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1ea // bfdot v10.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4cf203 // bfdot v3.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df207 // bfdot v7.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef20b // bfdot v11.4s, v16.8h, v14.2h[0]
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f6cf1e0 // bfdot v0.4s, v15.8h, v12.2h[1]
+	WORD $0x4f6df1e4 // bfdot v4.4s, v15.8h, v13.2h[1]
+	WORD $0x4f6ef1e8 // bfdot v8.4s, v15.8h, v14.2h[1]
+	WORD $0x4f6cf201 // bfdot v1.4s, v16.8h, v12.2h[1]
+	WORD $0x4f6df205 // bfdot v5.4s, v16.8h, v13.2h[1]
+	WORD $0x4f6ef209 // bfdot v9.4s, v16.8h, v14.2h[1]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f6cf1e2 // bfdot v2.4s, v15.8h, v12.2h[1]
+	WORD $0x4f6df1e6 // bfdot v6.4s, v15.8h, v13.2h[1]
+	WORD $0x4f6ef1ea // bfdot v10.4s, v15.8h, v14.2h[1]
+	WORD $0x4f6cf203 // bfdot v3.4s, v16.8h, v12.2h[1]
+	WORD $0x4f6df207 // bfdot v7.4s, v16.8h, v13.2h[1]
+	WORD $0x4f6ef20b // bfdot v11.4s, v16.8h, v14.2h[1]
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f4cf9e0 // bfdot v0.4s, v15.8h, v12.2h[2]
+	WORD $0x4f4df9e4 // bfdot v4.4s, v15.8h, v13.2h[2]
+	WORD $0x4f4ef9e8 // bfdot v8.4s, v15.8h, v14.2h[2]
+	WORD $0x4f4cfa01 // bfdot v1.4s, v16.8h, v12.2h[2]
+	WORD $0x4f4dfa05 // bfdot v5.4s, v16.8h, v13.2h[2]
+	WORD $0x4f4efa09 // bfdot v9.4s, v16.8h, v14.2h[2]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4cf9e2 // bfdot v2.4s, v15.8h, v12.2h[2]
+	WORD $0x4f4df9e6 // bfdot v6.4s, v15.8h, v13.2h[2]
+	WORD $0x4f4ef9ea // bfdot v10.4s, v15.8h, v14.2h[2]
+	WORD $0x4f4cfa03 // bfdot v3.4s, v16.8h, v12.2h[2]
+	WORD $0x4f4dfa07 // bfdot v7.4s, v16.8h, v13.2h[2]
+	WORD $0x4f4efa0b // bfdot v11.4s, v16.8h, v14.2h[2]
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f6cf9e0 // bfdot v0.4s, v15.8h, v12.2h[3]
+	WORD $0x4f6df9e4 // bfdot v4.4s, v15.8h, v13.2h[3]
+	WORD $0x4f6ef9e8 // bfdot v8.4s, v15.8h, v14.2h[3]
+	WORD $0x4f6cfa01 // bfdot v1.4s, v16.8h, v12.2h[3]
+	WORD $0x4f6dfa05 // bfdot v5.4s, v16.8h, v13.2h[3]
+	WORD $0x4f6efa09 // bfdot v9.4s, v16.8h, v14.2h[3]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f6cf9e2 // bfdot v2.4s, v15.8h, v12.2h[3]
+	WORD $0x4f6df9e6 // bfdot v6.4s, v15.8h, v13.2h[3]
+	WORD $0x4f6ef9ea // bfdot v10.4s, v15.8h, v14.2h[3]
+	WORD $0x4f6cfa03 // bfdot v3.4s, v16.8h, v12.2h[3]
+	WORD $0x4f6dfa07 // bfdot v7.4s, v16.8h, v13.2h[3]
+	WORD $0x4f6efa0b // bfdot v11.4s, v16.8h, v14.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F12
+	ADD R4, R9
+	FMOVS (R10), F13
+	ADD R4, R10
+	FMOVS (R11), F14
+	ADD R4, R11
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f4cf1e0 // bfdot v0.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e4 // bfdot v4.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1e8 // bfdot v8.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4cf201 // bfdot v1.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df205 // bfdot v5.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef209 // bfdot v9.4s, v16.8h, v14.2h[0]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4cf1e2 // bfdot v2.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e6 // bfdot v6.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1ea // bfdot v10.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4cf203 // bfdot v3.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df207 // bfdot v7.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef20b // bfdot v11.4s, v16.8h, v14.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVD 0(R2), F12
+	ADD $8, R2, R15
+	WORD $0x4ddf81ec // ld1 {v12.s}[2], [x15], #4
+	ADD R4, R2
+	FLDPQ 0(R5), (F15, F16)
+	WORD $0x4f4cf1e0 // bfdot v0.4s, v15.8h, v12.2h[0]
+	WORD $0x4f6cf1e4 // bfdot v4.4s, v15.8h, v12.2h[1]
+	WORD $0x4f4cf9e8 // bfdot v8.4s, v15.8h, v12.2h[2]
+	WORD $0x4f4cf201 // bfdot v1.4s, v16.8h, v12.2h[0]
+	WORD $0x4f6cf205 // bfdot v5.4s, v16.8h, v12.2h[1]
+	WORD $0x4f4cfa09 // bfdot v9.4s, v16.8h, v12.2h[2]
+	FLDPQ 32(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4cf1e2 // bfdot v2.4s, v15.8h, v12.2h[0]
+	WORD $0x4f6cf1e6 // bfdot v6.4s, v15.8h, v12.2h[1]
+	WORD $0x4f4cf9ea // bfdot v10.4s, v15.8h, v12.2h[2]
+	WORD $0x4f4cf203 // bfdot v3.4s, v16.8h, v12.2h[0]
+	WORD $0x4f6cf207 // bfdot v7.4s, v16.8h, v12.2h[1]
+	WORD $0x4f4cfa0b // bfdot v11.4s, v16.8h, v12.2h[2]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F16
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f90900c // fmul v12.4s, v0.4s, v16.s[0]
+	WORD $0x4f90902d // fmul v13.4s, v1.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	WORD $0x4f90904c // fmul v12.4s, v2.4s, v16.s[0]
+	WORD $0x4f90906d // fmul v13.4s, v3.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	ADD R8, R7
+	WORD $0x4f90908c // fmul v12.4s, v4.4s, v16.s[0]
+	WORD $0x4f9090ad // fmul v13.4s, v5.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	WORD $0x4f9090cc // fmul v12.4s, v6.4s, v16.s[0]
+	WORD $0x4f9090ed // fmul v13.4s, v7.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	ADD R8, R7
+	WORD $0x4f90910c // fmul v12.4s, v8.4s, v16.s[0]
+	WORD $0x4f90912d // fmul v13.4s, v9.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	WORD $0x4f90914c // fmul v12.4s, v10.4s, v16.s[0]
+	WORD $0x4f90916d // fmul v13.4s, v11.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f90100c // fmla v12.4s, v0.4s, v16.s[0]
+	WORD $0x4f90102d // fmla v13.4s, v1.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	FLDPQ 32(R7), (F12, F13)
+	WORD $0x4f90104c // fmla v12.4s, v2.4s, v16.s[0]
+	WORD $0x4f90106d // fmla v13.4s, v3.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f90108c // fmla v12.4s, v4.4s, v16.s[0]
+	WORD $0x4f9010ad // fmla v13.4s, v5.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	FLDPQ 32(R7), (F12, F13)
+	WORD $0x4f9010cc // fmla v12.4s, v6.4s, v16.s[0]
+	WORD $0x4f9010ed // fmla v13.4s, v7.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f90110c // fmla v12.4s, v8.4s, v16.s[0]
+	WORD $0x4f90112d // fmla v13.4s, v9.4s, v16.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	FLDPQ 32(R7), (F12, F13)
+	WORD $0x4f90114c // fmla v12.4s, v10.4s, v16.s[0]
+	WORD $0x4f90116d // fmla v13.4s, v11.4s, v16.s[0]
+	FSTPQ (F12, F13), 32(R7)
+	RET
+
 // func gemmTileNEONRows4Cols1(t *byte)
 TEXT ·gemmTileNEONRows4Cols1(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -967,6 +1805,179 @@ rows:
 	WORD $0x4fa811a3 // fmla v3.4s, v13.4s, v8.s[1]
 	WORD $0x4f8819a5 // fmla v5.4s, v13.4s, v8.s[2]
 	WORD $0x4fa819a7 // fmla v7.4s, v13.4s, v8.s[3]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F13
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f8d9008 // fmul v8.4s, v0.4s, v13.s[0]
+	WORD $0x4f8d9029 // fmul v9.4s, v1.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	WORD $0x4f8d9048 // fmul v8.4s, v2.4s, v13.s[0]
+	WORD $0x4f8d9069 // fmul v9.4s, v3.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	WORD $0x4f8d9088 // fmul v8.4s, v4.4s, v13.s[0]
+	WORD $0x4f8d90a9 // fmul v9.4s, v5.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	WORD $0x4f8d90c8 // fmul v8.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d90e9 // fmul v9.4s, v7.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
+	WORD $0x4f8d1029 // fmla v9.4s, v1.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8d1048 // fmla v8.4s, v2.4s, v13.s[0]
+	WORD $0x4f8d1069 // fmla v9.4s, v3.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8d1088 // fmla v8.4s, v4.4s, v13.s[0]
+	WORD $0x4f8d10a9 // fmla v9.4s, v5.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F8, F9)
+	WORD $0x4f8d10c8 // fmla v8.4s, v6.4s, v13.s[0]
+	WORD $0x4f8d10e9 // fmla v9.4s, v7.4s, v13.s[0]
+	FSTPQ (F8, F9), 0(R7)
+	RET
+
+// func gemmTileBFDOTRows4Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows4Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e407 // movi v7.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V8.S4]
+	VLD1.P 16(R10), [V9.S4]
+	VLD1.P 16(R11), [V10.S4]
+	VLD1.P 16(R12), [V11.S4]
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f48f180 // bfdot v0.4s, v12.8h, v8.2h[0]
+	WORD $0x4f49f182 // bfdot v2.4s, v12.8h, v9.2h[0]
+	WORD $0x4f4af184 // bfdot v4.4s, v12.8h, v10.2h[0]
+	WORD $0x4f4bf186 // bfdot v6.4s, v12.8h, v11.2h[0]
+	WORD $0x4f48f1a1 // bfdot v1.4s, v13.8h, v8.2h[0]
+	WORD $0x4f49f1a3 // bfdot v3.4s, v13.8h, v9.2h[0]
+	WORD $0x4f4af1a5 // bfdot v5.4s, v13.8h, v10.2h[0]
+	WORD $0x4f4bf1a7 // bfdot v7.4s, v13.8h, v11.2h[0]
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f68f180 // bfdot v0.4s, v12.8h, v8.2h[1]
+	WORD $0x4f69f182 // bfdot v2.4s, v12.8h, v9.2h[1]
+	WORD $0x4f6af184 // bfdot v4.4s, v12.8h, v10.2h[1]
+	WORD $0x4f6bf186 // bfdot v6.4s, v12.8h, v11.2h[1]
+	WORD $0x4f68f1a1 // bfdot v1.4s, v13.8h, v8.2h[1]
+	WORD $0x4f69f1a3 // bfdot v3.4s, v13.8h, v9.2h[1]
+	WORD $0x4f6af1a5 // bfdot v5.4s, v13.8h, v10.2h[1]
+	WORD $0x4f6bf1a7 // bfdot v7.4s, v13.8h, v11.2h[1]
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f48f980 // bfdot v0.4s, v12.8h, v8.2h[2]
+	WORD $0x4f49f982 // bfdot v2.4s, v12.8h, v9.2h[2]
+	WORD $0x4f4af984 // bfdot v4.4s, v12.8h, v10.2h[2]
+	WORD $0x4f4bf986 // bfdot v6.4s, v12.8h, v11.2h[2]
+	WORD $0x4f48f9a1 // bfdot v1.4s, v13.8h, v8.2h[2]
+	WORD $0x4f49f9a3 // bfdot v3.4s, v13.8h, v9.2h[2]
+	WORD $0x4f4af9a5 // bfdot v5.4s, v13.8h, v10.2h[2]
+	WORD $0x4f4bf9a7 // bfdot v7.4s, v13.8h, v11.2h[2]
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f68f980 // bfdot v0.4s, v12.8h, v8.2h[3]
+	WORD $0x4f69f982 // bfdot v2.4s, v12.8h, v9.2h[3]
+	WORD $0x4f6af984 // bfdot v4.4s, v12.8h, v10.2h[3]
+	WORD $0x4f6bf986 // bfdot v6.4s, v12.8h, v11.2h[3]
+	WORD $0x4f68f9a1 // bfdot v1.4s, v13.8h, v8.2h[3]
+	WORD $0x4f69f9a3 // bfdot v3.4s, v13.8h, v9.2h[3]
+	WORD $0x4f6af9a5 // bfdot v5.4s, v13.8h, v10.2h[3]
+	WORD $0x4f6bf9a7 // bfdot v7.4s, v13.8h, v11.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F8
+	ADD R4, R9
+	FMOVS (R10), F9
+	ADD R4, R10
+	FMOVS (R11), F10
+	ADD R4, R11
+	FMOVS (R12), F11
+	ADD R4, R12
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f48f180 // bfdot v0.4s, v12.8h, v8.2h[0]
+	WORD $0x4f49f182 // bfdot v2.4s, v12.8h, v9.2h[0]
+	WORD $0x4f4af184 // bfdot v4.4s, v12.8h, v10.2h[0]
+	WORD $0x4f4bf186 // bfdot v6.4s, v12.8h, v11.2h[0]
+	WORD $0x4f48f1a1 // bfdot v1.4s, v13.8h, v8.2h[0]
+	WORD $0x4f49f1a3 // bfdot v3.4s, v13.8h, v9.2h[0]
+	WORD $0x4f4af1a5 // bfdot v5.4s, v13.8h, v10.2h[0]
+	WORD $0x4f4bf1a7 // bfdot v7.4s, v13.8h, v11.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F8
+	ADD R4, R2
+	FLDPQ 0(R5), (F12, F13)
+	ADD R6, R5
+	WORD $0x4f48f180 // bfdot v0.4s, v12.8h, v8.2h[0]
+	WORD $0x4f68f182 // bfdot v2.4s, v12.8h, v8.2h[1]
+	WORD $0x4f48f984 // bfdot v4.4s, v12.8h, v8.2h[2]
+	WORD $0x4f68f986 // bfdot v6.4s, v12.8h, v8.2h[3]
+	WORD $0x4f48f1a1 // bfdot v1.4s, v13.8h, v8.2h[0]
+	WORD $0x4f68f1a3 // bfdot v3.4s, v13.8h, v8.2h[1]
+	WORD $0x4f48f9a5 // bfdot v5.4s, v13.8h, v8.2h[2]
+	WORD $0x4f68f9a7 // bfdot v7.4s, v13.8h, v8.2h[3]
 	SUBS $1, R1
 	BNE rows
 
@@ -1276,6 +2287,269 @@ adds:
 	FSTPQ (F16, F17), 32(R7)
 	RET
 
+// func gemmTileBFDOTRows4Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows4Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
+	WORD $0x6f00e40b // movi v11.2d, #0
+	WORD $0x6f00e40c // movi v12.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e40d // movi v13.2d, #0
+	WORD $0x6f00e40e // movi v14.2d, #0
+	WORD $0x6f00e40f // movi v15.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V16.S4]
+	VLD1.P 16(R10), [V17.S4]
+	VLD1.P 16(R11), [V18.S4]
+	VLD1.P 16(R12), [V19.S4]
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
+	WORD $0x4f51f284 // bfdot v4.4s, v20.8h, v17.2h[0]
+	WORD $0x4f52f288 // bfdot v8.4s, v20.8h, v18.2h[0]
+	WORD $0x4f53f28c // bfdot v12.4s, v20.8h, v19.2h[0]
+	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
+	WORD $0x4f51f2a5 // bfdot v5.4s, v21.8h, v17.2h[0]
+	WORD $0x4f52f2a9 // bfdot v9.4s, v21.8h, v18.2h[0]
+	WORD $0x4f53f2ad // bfdot v13.4s, v21.8h, v19.2h[0]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f50f282 // bfdot v2.4s, v20.8h, v16.2h[0]
+	WORD $0x4f51f286 // bfdot v6.4s, v20.8h, v17.2h[0]
+	WORD $0x4f52f28a // bfdot v10.4s, v20.8h, v18.2h[0]
+	WORD $0x4f53f28e // bfdot v14.4s, v20.8h, v19.2h[0]
+	WORD $0x4f50f2a3 // bfdot v3.4s, v21.8h, v16.2h[0]
+	WORD $0x4f51f2a7 // bfdot v7.4s, v21.8h, v17.2h[0]
+	WORD $0x4f52f2ab // bfdot v11.4s, v21.8h, v18.2h[0]
+	WORD $0x4f53f2af // bfdot v15.4s, v21.8h, v19.2h[0]
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f70f280 // bfdot v0.4s, v20.8h, v16.2h[1]
+	WORD $0x4f71f284 // bfdot v4.4s, v20.8h, v17.2h[1]
+	WORD $0x4f72f288 // bfdot v8.4s, v20.8h, v18.2h[1]
+	WORD $0x4f73f28c // bfdot v12.4s, v20.8h, v19.2h[1]
+	WORD $0x4f70f2a1 // bfdot v1.4s, v21.8h, v16.2h[1]
+	WORD $0x4f71f2a5 // bfdot v5.4s, v21.8h, v17.2h[1]
+	WORD $0x4f72f2a9 // bfdot v9.4s, v21.8h, v18.2h[1]
+	WORD $0x4f73f2ad // bfdot v13.4s, v21.8h, v19.2h[1]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f70f282 // bfdot v2.4s, v20.8h, v16.2h[1]
+	WORD $0x4f71f286 // bfdot v6.4s, v20.8h, v17.2h[1]
+	WORD $0x4f72f28a // bfdot v10.4s, v20.8h, v18.2h[1]
+	WORD $0x4f73f28e // bfdot v14.4s, v20.8h, v19.2h[1]
+	WORD $0x4f70f2a3 // bfdot v3.4s, v21.8h, v16.2h[1]
+	WORD $0x4f71f2a7 // bfdot v7.4s, v21.8h, v17.2h[1]
+	WORD $0x4f72f2ab // bfdot v11.4s, v21.8h, v18.2h[1]
+	WORD $0x4f73f2af // bfdot v15.4s, v21.8h, v19.2h[1]
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f50fa80 // bfdot v0.4s, v20.8h, v16.2h[2]
+	WORD $0x4f51fa84 // bfdot v4.4s, v20.8h, v17.2h[2]
+	WORD $0x4f52fa88 // bfdot v8.4s, v20.8h, v18.2h[2]
+	WORD $0x4f53fa8c // bfdot v12.4s, v20.8h, v19.2h[2]
+	WORD $0x4f50faa1 // bfdot v1.4s, v21.8h, v16.2h[2]
+	WORD $0x4f51faa5 // bfdot v5.4s, v21.8h, v17.2h[2]
+	WORD $0x4f52faa9 // bfdot v9.4s, v21.8h, v18.2h[2]
+	WORD $0x4f53faad // bfdot v13.4s, v21.8h, v19.2h[2]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f50fa82 // bfdot v2.4s, v20.8h, v16.2h[2]
+	WORD $0x4f51fa86 // bfdot v6.4s, v20.8h, v17.2h[2]
+	WORD $0x4f52fa8a // bfdot v10.4s, v20.8h, v18.2h[2]
+	WORD $0x4f53fa8e // bfdot v14.4s, v20.8h, v19.2h[2]
+	WORD $0x4f50faa3 // bfdot v3.4s, v21.8h, v16.2h[2]
+	WORD $0x4f51faa7 // bfdot v7.4s, v21.8h, v17.2h[2]
+	WORD $0x4f52faab // bfdot v11.4s, v21.8h, v18.2h[2]
+	WORD $0x4f53faaf // bfdot v15.4s, v21.8h, v19.2h[2]
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f70fa80 // bfdot v0.4s, v20.8h, v16.2h[3]
+	WORD $0x4f71fa84 // bfdot v4.4s, v20.8h, v17.2h[3]
+	WORD $0x4f72fa88 // bfdot v8.4s, v20.8h, v18.2h[3]
+	WORD $0x4f73fa8c // bfdot v12.4s, v20.8h, v19.2h[3]
+	WORD $0x4f70faa1 // bfdot v1.4s, v21.8h, v16.2h[3]
+	WORD $0x4f71faa5 // bfdot v5.4s, v21.8h, v17.2h[3]
+	WORD $0x4f72faa9 // bfdot v9.4s, v21.8h, v18.2h[3]
+	WORD $0x4f73faad // bfdot v13.4s, v21.8h, v19.2h[3]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f70fa82 // bfdot v2.4s, v20.8h, v16.2h[3]
+	WORD $0x4f71fa86 // bfdot v6.4s, v20.8h, v17.2h[3]
+	WORD $0x4f72fa8a // bfdot v10.4s, v20.8h, v18.2h[3]
+	WORD $0x4f73fa8e // bfdot v14.4s, v20.8h, v19.2h[3]
+	WORD $0x4f70faa3 // bfdot v3.4s, v21.8h, v16.2h[3]
+	WORD $0x4f71faa7 // bfdot v7.4s, v21.8h, v17.2h[3]
+	WORD $0x4f72faab // bfdot v11.4s, v21.8h, v18.2h[3]
+	WORD $0x4f73faaf // bfdot v15.4s, v21.8h, v19.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F16
+	ADD R4, R9
+	FMOVS (R10), F17
+	ADD R4, R10
+	FMOVS (R11), F18
+	ADD R4, R11
+	FMOVS (R12), F19
+	ADD R4, R12
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
+	WORD $0x4f51f284 // bfdot v4.4s, v20.8h, v17.2h[0]
+	WORD $0x4f52f288 // bfdot v8.4s, v20.8h, v18.2h[0]
+	WORD $0x4f53f28c // bfdot v12.4s, v20.8h, v19.2h[0]
+	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
+	WORD $0x4f51f2a5 // bfdot v5.4s, v21.8h, v17.2h[0]
+	WORD $0x4f52f2a9 // bfdot v9.4s, v21.8h, v18.2h[0]
+	WORD $0x4f53f2ad // bfdot v13.4s, v21.8h, v19.2h[0]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f50f282 // bfdot v2.4s, v20.8h, v16.2h[0]
+	WORD $0x4f51f286 // bfdot v6.4s, v20.8h, v17.2h[0]
+	WORD $0x4f52f28a // bfdot v10.4s, v20.8h, v18.2h[0]
+	WORD $0x4f53f28e // bfdot v14.4s, v20.8h, v19.2h[0]
+	WORD $0x4f50f2a3 // bfdot v3.4s, v21.8h, v16.2h[0]
+	WORD $0x4f51f2a7 // bfdot v7.4s, v21.8h, v17.2h[0]
+	WORD $0x4f52f2ab // bfdot v11.4s, v21.8h, v18.2h[0]
+	WORD $0x4f53f2af // bfdot v15.4s, v21.8h, v19.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F16
+	ADD R4, R2
+	FLDPQ 0(R5), (F20, F21)
+	WORD $0x4f50f280 // bfdot v0.4s, v20.8h, v16.2h[0]
+	WORD $0x4f70f284 // bfdot v4.4s, v20.8h, v16.2h[1]
+	WORD $0x4f50fa88 // bfdot v8.4s, v20.8h, v16.2h[2]
+	WORD $0x4f70fa8c // bfdot v12.4s, v20.8h, v16.2h[3]
+	WORD $0x4f50f2a1 // bfdot v1.4s, v21.8h, v16.2h[0]
+	WORD $0x4f70f2a5 // bfdot v5.4s, v21.8h, v16.2h[1]
+	WORD $0x4f50faa9 // bfdot v9.4s, v21.8h, v16.2h[2]
+	WORD $0x4f70faad // bfdot v13.4s, v21.8h, v16.2h[3]
+	FLDPQ 32(R5), (F20, F21)
+	ADD R6, R5
+	WORD $0x4f50f282 // bfdot v2.4s, v20.8h, v16.2h[0]
+	WORD $0x4f70f286 // bfdot v6.4s, v20.8h, v16.2h[1]
+	WORD $0x4f50fa8a // bfdot v10.4s, v20.8h, v16.2h[2]
+	WORD $0x4f70fa8e // bfdot v14.4s, v20.8h, v16.2h[3]
+	WORD $0x4f50f2a3 // bfdot v3.4s, v21.8h, v16.2h[0]
+	WORD $0x4f70f2a7 // bfdot v7.4s, v21.8h, v16.2h[1]
+	WORD $0x4f50faab // bfdot v11.4s, v21.8h, v16.2h[2]
+	WORD $0x4f70faaf // bfdot v15.4s, v21.8h, v16.2h[3]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F21
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f959010 // fmul v16.4s, v0.4s, v21.s[0]
+	WORD $0x4f959031 // fmul v17.4s, v1.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	WORD $0x4f959050 // fmul v16.4s, v2.4s, v21.s[0]
+	WORD $0x4f959071 // fmul v17.4s, v3.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	WORD $0x4f959090 // fmul v16.4s, v4.4s, v21.s[0]
+	WORD $0x4f9590b1 // fmul v17.4s, v5.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	WORD $0x4f9590d0 // fmul v16.4s, v6.4s, v21.s[0]
+	WORD $0x4f9590f1 // fmul v17.4s, v7.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	WORD $0x4f959110 // fmul v16.4s, v8.4s, v21.s[0]
+	WORD $0x4f959131 // fmul v17.4s, v9.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	WORD $0x4f959150 // fmul v16.4s, v10.4s, v21.s[0]
+	WORD $0x4f959171 // fmul v17.4s, v11.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	WORD $0x4f959190 // fmul v16.4s, v12.4s, v21.s[0]
+	WORD $0x4f9591b1 // fmul v17.4s, v13.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	WORD $0x4f9591d0 // fmul v16.4s, v14.4s, v21.s[0]
+	WORD $0x4f9591f1 // fmul v17.4s, v15.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F16, F17)
+	WORD $0x4f951010 // fmla v16.4s, v0.4s, v21.s[0]
+	WORD $0x4f951031 // fmla v17.4s, v1.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	FLDPQ 32(R7), (F16, F17)
+	WORD $0x4f951050 // fmla v16.4s, v2.4s, v21.s[0]
+	WORD $0x4f951071 // fmla v17.4s, v3.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F16, F17)
+	WORD $0x4f951090 // fmla v16.4s, v4.4s, v21.s[0]
+	WORD $0x4f9510b1 // fmla v17.4s, v5.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	FLDPQ 32(R7), (F16, F17)
+	WORD $0x4f9510d0 // fmla v16.4s, v6.4s, v21.s[0]
+	WORD $0x4f9510f1 // fmla v17.4s, v7.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F16, F17)
+	WORD $0x4f951110 // fmla v16.4s, v8.4s, v21.s[0]
+	WORD $0x4f951131 // fmla v17.4s, v9.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	FLDPQ 32(R7), (F16, F17)
+	WORD $0x4f951150 // fmla v16.4s, v10.4s, v21.s[0]
+	WORD $0x4f951171 // fmla v17.4s, v11.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F16, F17)
+	WORD $0x4f951190 // fmla v16.4s, v12.4s, v21.s[0]
+	WORD $0x4f9511b1 // fmla v17.4s, v13.4s, v21.s[0]
+	FSTPQ (F16, F17), 0(R7)
+	FLDPQ 32(R7), (F16, F17)
+	WORD $0x4f9511d0 // fmla v16.4s, v14.4s, v21.s[0]
+	WORD $0x4f9511f1 // fmla v17.4s, v15.4s, v21.s[0]
+	FSTPQ (F16, F17), 32(R7)
+	RET
+
 // func gemmTileNEONRows5Cols1(t *byte)
 TEXT ·gemmTileNEONRows5Cols1(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -1424,6 +2698,209 @@ rows:
 	WORD $0x4f8a1a05 // fmla v5.4s, v16.4s, v10.s[2]
 	WORD $0x4faa1a07 // fmla v7.4s, v16.4s, v10.s[3]
 	WORD $0x4f8b1209 // fmla v9.4s, v16.4s, v11.s[0]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F16
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f90900a // fmul v10.4s, v0.4s, v16.s[0]
+	WORD $0x4f90902b // fmul v11.4s, v1.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	WORD $0x4f90904a // fmul v10.4s, v2.4s, v16.s[0]
+	WORD $0x4f90906b // fmul v11.4s, v3.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	WORD $0x4f90908a // fmul v10.4s, v4.4s, v16.s[0]
+	WORD $0x4f9090ab // fmul v11.4s, v5.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	WORD $0x4f9090ca // fmul v10.4s, v6.4s, v16.s[0]
+	WORD $0x4f9090eb // fmul v11.4s, v7.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	WORD $0x4f90910a // fmul v10.4s, v8.4s, v16.s[0]
+	WORD $0x4f90912b // fmul v11.4s, v9.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
+	WORD $0x4f90102b // fmla v11.4s, v1.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4f90104a // fmla v10.4s, v2.4s, v16.s[0]
+	WORD $0x4f90106b // fmla v11.4s, v3.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4f90108a // fmla v10.4s, v4.4s, v16.s[0]
+	WORD $0x4f9010ab // fmla v11.4s, v5.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4f9010ca // fmla v10.4s, v6.4s, v16.s[0]
+	WORD $0x4f9010eb // fmla v11.4s, v7.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F10, F11)
+	WORD $0x4f90110a // fmla v10.4s, v8.4s, v16.s[0]
+	WORD $0x4f90112b // fmla v11.4s, v9.4s, v16.s[0]
+	FSTPQ (F10, F11), 0(R7)
+	RET
+
+// func gemmTileBFDOTRows5Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows5Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	ADD R3, R12, R13
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V10.S4]
+	VLD1.P 16(R10), [V11.S4]
+	VLD1.P 16(R11), [V12.S4]
+	VLD1.P 16(R12), [V13.S4]
+	VLD1.P 16(R13), [V14.S4]
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4af1e0 // bfdot v0.4s, v15.8h, v10.2h[0]
+	WORD $0x4f4bf1e2 // bfdot v2.4s, v15.8h, v11.2h[0]
+	WORD $0x4f4cf1e4 // bfdot v4.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e6 // bfdot v6.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1e8 // bfdot v8.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4af201 // bfdot v1.4s, v16.8h, v10.2h[0]
+	WORD $0x4f4bf203 // bfdot v3.4s, v16.8h, v11.2h[0]
+	WORD $0x4f4cf205 // bfdot v5.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df207 // bfdot v7.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef209 // bfdot v9.4s, v16.8h, v14.2h[0]
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f6af1e0 // bfdot v0.4s, v15.8h, v10.2h[1]
+	WORD $0x4f6bf1e2 // bfdot v2.4s, v15.8h, v11.2h[1]
+	WORD $0x4f6cf1e4 // bfdot v4.4s, v15.8h, v12.2h[1]
+	WORD $0x4f6df1e6 // bfdot v6.4s, v15.8h, v13.2h[1]
+	WORD $0x4f6ef1e8 // bfdot v8.4s, v15.8h, v14.2h[1]
+	WORD $0x4f6af201 // bfdot v1.4s, v16.8h, v10.2h[1]
+	WORD $0x4f6bf203 // bfdot v3.4s, v16.8h, v11.2h[1]
+	WORD $0x4f6cf205 // bfdot v5.4s, v16.8h, v12.2h[1]
+	WORD $0x4f6df207 // bfdot v7.4s, v16.8h, v13.2h[1]
+	WORD $0x4f6ef209 // bfdot v9.4s, v16.8h, v14.2h[1]
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4af9e0 // bfdot v0.4s, v15.8h, v10.2h[2]
+	WORD $0x4f4bf9e2 // bfdot v2.4s, v15.8h, v11.2h[2]
+	WORD $0x4f4cf9e4 // bfdot v4.4s, v15.8h, v12.2h[2]
+	WORD $0x4f4df9e6 // bfdot v6.4s, v15.8h, v13.2h[2]
+	WORD $0x4f4ef9e8 // bfdot v8.4s, v15.8h, v14.2h[2]
+	WORD $0x4f4afa01 // bfdot v1.4s, v16.8h, v10.2h[2]
+	WORD $0x4f4bfa03 // bfdot v3.4s, v16.8h, v11.2h[2]
+	WORD $0x4f4cfa05 // bfdot v5.4s, v16.8h, v12.2h[2]
+	WORD $0x4f4dfa07 // bfdot v7.4s, v16.8h, v13.2h[2]
+	WORD $0x4f4efa09 // bfdot v9.4s, v16.8h, v14.2h[2]
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f6af9e0 // bfdot v0.4s, v15.8h, v10.2h[3]
+	WORD $0x4f6bf9e2 // bfdot v2.4s, v15.8h, v11.2h[3]
+	WORD $0x4f6cf9e4 // bfdot v4.4s, v15.8h, v12.2h[3]
+	WORD $0x4f6df9e6 // bfdot v6.4s, v15.8h, v13.2h[3]
+	WORD $0x4f6ef9e8 // bfdot v8.4s, v15.8h, v14.2h[3]
+	WORD $0x4f6afa01 // bfdot v1.4s, v16.8h, v10.2h[3]
+	WORD $0x4f6bfa03 // bfdot v3.4s, v16.8h, v11.2h[3]
+	WORD $0x4f6cfa05 // bfdot v5.4s, v16.8h, v12.2h[3]
+	WORD $0x4f6dfa07 // bfdot v7.4s, v16.8h, v13.2h[3]
+	WORD $0x4f6efa09 // bfdot v9.4s, v16.8h, v14.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F10
+	ADD R4, R9
+	FMOVS (R10), F11
+	ADD R4, R10
+	FMOVS (R11), F12
+	ADD R4, R11
+	FMOVS (R12), F13
+	ADD R4, R12
+	FMOVS (R13), F14
+	ADD R4, R13
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4af1e0 // bfdot v0.4s, v15.8h, v10.2h[0]
+	WORD $0x4f4bf1e2 // bfdot v2.4s, v15.8h, v11.2h[0]
+	WORD $0x4f4cf1e4 // bfdot v4.4s, v15.8h, v12.2h[0]
+	WORD $0x4f4df1e6 // bfdot v6.4s, v15.8h, v13.2h[0]
+	WORD $0x4f4ef1e8 // bfdot v8.4s, v15.8h, v14.2h[0]
+	WORD $0x4f4af201 // bfdot v1.4s, v16.8h, v10.2h[0]
+	WORD $0x4f4bf203 // bfdot v3.4s, v16.8h, v11.2h[0]
+	WORD $0x4f4cf205 // bfdot v5.4s, v16.8h, v12.2h[0]
+	WORD $0x4f4df207 // bfdot v7.4s, v16.8h, v13.2h[0]
+	WORD $0x4f4ef209 // bfdot v9.4s, v16.8h, v14.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F10
+	FMOVS 16(R2), F11
+	ADD R4, R2
+	FLDPQ 0(R5), (F15, F16)
+	ADD R6, R5
+	WORD $0x4f4af1e0 // bfdot v0.4s, v15.8h, v10.2h[0]
+	WORD $0x4f6af1e2 // bfdot v2.4s, v15.8h, v10.2h[1]
+	WORD $0x4f4af9e4 // bfdot v4.4s, v15.8h, v10.2h[2]
+	WORD $0x4f6af9e6 // bfdot v6.4s, v15.8h, v10.2h[3]
+	WORD $0x4f4bf1e8 // bfdot v8.4s, v15.8h, v11.2h[0]
+	WORD $0x4f4af201 // bfdot v1.4s, v16.8h, v10.2h[0]
+	WORD $0x4f6af203 // bfdot v3.4s, v16.8h, v10.2h[1]
+	WORD $0x4f4afa05 // bfdot v5.4s, v16.8h, v10.2h[2]
+	WORD $0x4f6afa07 // bfdot v7.4s, v16.8h, v10.2h[3]
+	WORD $0x4f4bf209 // bfdot v9.4s, v16.8h, v11.2h[0]
 	SUBS $1, R1
 	BNE rows
 
@@ -1793,6 +3270,320 @@ adds:
 	FSTPQ (F20, F21), 32(R7)
 	RET
 
+// func gemmTileBFDOTRows5Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows5Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
+	WORD $0x6f00e40b // movi v11.2d, #0
+	WORD $0x6f00e40c // movi v12.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e40d // movi v13.2d, #0
+	WORD $0x6f00e40e // movi v14.2d, #0
+	WORD $0x6f00e40f // movi v15.2d, #0
+	WORD $0x6f00e410 // movi v16.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e411 // movi v17.2d, #0
+	WORD $0x6f00e412 // movi v18.2d, #0
+	WORD $0x6f00e413 // movi v19.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	ADD R3, R12, R13
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V20.S4]
+	VLD1.P 16(R10), [V21.S4]
+	VLD1.P 16(R11), [V22.S4]
+	VLD1.P 16(R12), [V23.S4]
+	VLD1.P 16(R13), [V24.S4]
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f54f320 // bfdot v0.4s, v25.8h, v20.2h[0]
+	WORD $0x4f55f324 // bfdot v4.4s, v25.8h, v21.2h[0]
+	WORD $0x4f56f328 // bfdot v8.4s, v25.8h, v22.2h[0]
+	WORD $0x4f57f32c // bfdot v12.4s, v25.8h, v23.2h[0]
+	WORD $0x4f58f330 // bfdot v16.4s, v25.8h, v24.2h[0]
+	WORD $0x4f54f341 // bfdot v1.4s, v26.8h, v20.2h[0]
+	WORD $0x4f55f345 // bfdot v5.4s, v26.8h, v21.2h[0]
+	WORD $0x4f56f349 // bfdot v9.4s, v26.8h, v22.2h[0]
+	WORD $0x4f57f34d // bfdot v13.4s, v26.8h, v23.2h[0]
+	WORD $0x4f58f351 // bfdot v17.4s, v26.8h, v24.2h[0]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f54f322 // bfdot v2.4s, v25.8h, v20.2h[0]
+	WORD $0x4f55f326 // bfdot v6.4s, v25.8h, v21.2h[0]
+	WORD $0x4f56f32a // bfdot v10.4s, v25.8h, v22.2h[0]
+	WORD $0x4f57f32e // bfdot v14.4s, v25.8h, v23.2h[0]
+	WORD $0x4f58f332 // bfdot v18.4s, v25.8h, v24.2h[0]
+	WORD $0x4f54f343 // bfdot v3.4s, v26.8h, v20.2h[0]
+	WORD $0x4f55f347 // bfdot v7.4s, v26.8h, v21.2h[0]
+	WORD $0x4f56f34b // bfdot v11.4s, v26.8h, v22.2h[0]
+	WORD $0x4f57f34f // bfdot v15.4s, v26.8h, v23.2h[0]
+	WORD $0x4f58f353 // bfdot v19.4s, v26.8h, v24.2h[0]
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f74f320 // bfdot v0.4s, v25.8h, v20.2h[1]
+	WORD $0x4f75f324 // bfdot v4.4s, v25.8h, v21.2h[1]
+	WORD $0x4f76f328 // bfdot v8.4s, v25.8h, v22.2h[1]
+	WORD $0x4f77f32c // bfdot v12.4s, v25.8h, v23.2h[1]
+	WORD $0x4f78f330 // bfdot v16.4s, v25.8h, v24.2h[1]
+	WORD $0x4f74f341 // bfdot v1.4s, v26.8h, v20.2h[1]
+	WORD $0x4f75f345 // bfdot v5.4s, v26.8h, v21.2h[1]
+	WORD $0x4f76f349 // bfdot v9.4s, v26.8h, v22.2h[1]
+	WORD $0x4f77f34d // bfdot v13.4s, v26.8h, v23.2h[1]
+	WORD $0x4f78f351 // bfdot v17.4s, v26.8h, v24.2h[1]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f74f322 // bfdot v2.4s, v25.8h, v20.2h[1]
+	WORD $0x4f75f326 // bfdot v6.4s, v25.8h, v21.2h[1]
+	WORD $0x4f76f32a // bfdot v10.4s, v25.8h, v22.2h[1]
+	WORD $0x4f77f32e // bfdot v14.4s, v25.8h, v23.2h[1]
+	WORD $0x4f78f332 // bfdot v18.4s, v25.8h, v24.2h[1]
+	WORD $0x4f74f343 // bfdot v3.4s, v26.8h, v20.2h[1]
+	WORD $0x4f75f347 // bfdot v7.4s, v26.8h, v21.2h[1]
+	WORD $0x4f76f34b // bfdot v11.4s, v26.8h, v22.2h[1]
+	WORD $0x4f77f34f // bfdot v15.4s, v26.8h, v23.2h[1]
+	WORD $0x4f78f353 // bfdot v19.4s, v26.8h, v24.2h[1]
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f54fb20 // bfdot v0.4s, v25.8h, v20.2h[2]
+	WORD $0x4f55fb24 // bfdot v4.4s, v25.8h, v21.2h[2]
+	WORD $0x4f56fb28 // bfdot v8.4s, v25.8h, v22.2h[2]
+	WORD $0x4f57fb2c // bfdot v12.4s, v25.8h, v23.2h[2]
+	WORD $0x4f58fb30 // bfdot v16.4s, v25.8h, v24.2h[2]
+	WORD $0x4f54fb41 // bfdot v1.4s, v26.8h, v20.2h[2]
+	WORD $0x4f55fb45 // bfdot v5.4s, v26.8h, v21.2h[2]
+	WORD $0x4f56fb49 // bfdot v9.4s, v26.8h, v22.2h[2]
+	WORD $0x4f57fb4d // bfdot v13.4s, v26.8h, v23.2h[2]
+	WORD $0x4f58fb51 // bfdot v17.4s, v26.8h, v24.2h[2]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f54fb22 // bfdot v2.4s, v25.8h, v20.2h[2]
+	WORD $0x4f55fb26 // bfdot v6.4s, v25.8h, v21.2h[2]
+	WORD $0x4f56fb2a // bfdot v10.4s, v25.8h, v22.2h[2]
+	WORD $0x4f57fb2e // bfdot v14.4s, v25.8h, v23.2h[2]
+	WORD $0x4f58fb32 // bfdot v18.4s, v25.8h, v24.2h[2]
+	WORD $0x4f54fb43 // bfdot v3.4s, v26.8h, v20.2h[2]
+	WORD $0x4f55fb47 // bfdot v7.4s, v26.8h, v21.2h[2]
+	WORD $0x4f56fb4b // bfdot v11.4s, v26.8h, v22.2h[2]
+	WORD $0x4f57fb4f // bfdot v15.4s, v26.8h, v23.2h[2]
+	WORD $0x4f58fb53 // bfdot v19.4s, v26.8h, v24.2h[2]
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f74fb20 // bfdot v0.4s, v25.8h, v20.2h[3]
+	WORD $0x4f75fb24 // bfdot v4.4s, v25.8h, v21.2h[3]
+	WORD $0x4f76fb28 // bfdot v8.4s, v25.8h, v22.2h[3]
+	WORD $0x4f77fb2c // bfdot v12.4s, v25.8h, v23.2h[3]
+	WORD $0x4f78fb30 // bfdot v16.4s, v25.8h, v24.2h[3]
+	WORD $0x4f74fb41 // bfdot v1.4s, v26.8h, v20.2h[3]
+	WORD $0x4f75fb45 // bfdot v5.4s, v26.8h, v21.2h[3]
+	WORD $0x4f76fb49 // bfdot v9.4s, v26.8h, v22.2h[3]
+	WORD $0x4f77fb4d // bfdot v13.4s, v26.8h, v23.2h[3]
+	WORD $0x4f78fb51 // bfdot v17.4s, v26.8h, v24.2h[3]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f74fb22 // bfdot v2.4s, v25.8h, v20.2h[3]
+	WORD $0x4f75fb26 // bfdot v6.4s, v25.8h, v21.2h[3]
+	WORD $0x4f76fb2a // bfdot v10.4s, v25.8h, v22.2h[3]
+	WORD $0x4f77fb2e // bfdot v14.4s, v25.8h, v23.2h[3]
+	WORD $0x4f78fb32 // bfdot v18.4s, v25.8h, v24.2h[3]
+	WORD $0x4f74fb43 // bfdot v3.4s, v26.8h, v20.2h[3]
+	WORD $0x4f75fb47 // bfdot v7.4s, v26.8h, v21.2h[3]
+	WORD $0x4f76fb4b // bfdot v11.4s, v26.8h, v22.2h[3]
+	WORD $0x4f77fb4f // bfdot v15.4s, v26.8h, v23.2h[3]
+	WORD $0x4f78fb53 // bfdot v19.4s, v26.8h, v24.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F20
+	ADD R4, R9
+	FMOVS (R10), F21
+	ADD R4, R10
+	FMOVS (R11), F22
+	ADD R4, R11
+	FMOVS (R12), F23
+	ADD R4, R12
+	FMOVS (R13), F24
+	ADD R4, R13
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f54f320 // bfdot v0.4s, v25.8h, v20.2h[0]
+	WORD $0x4f55f324 // bfdot v4.4s, v25.8h, v21.2h[0]
+	WORD $0x4f56f328 // bfdot v8.4s, v25.8h, v22.2h[0]
+	WORD $0x4f57f32c // bfdot v12.4s, v25.8h, v23.2h[0]
+	WORD $0x4f58f330 // bfdot v16.4s, v25.8h, v24.2h[0]
+	WORD $0x4f54f341 // bfdot v1.4s, v26.8h, v20.2h[0]
+	WORD $0x4f55f345 // bfdot v5.4s, v26.8h, v21.2h[0]
+	WORD $0x4f56f349 // bfdot v9.4s, v26.8h, v22.2h[0]
+	WORD $0x4f57f34d // bfdot v13.4s, v26.8h, v23.2h[0]
+	WORD $0x4f58f351 // bfdot v17.4s, v26.8h, v24.2h[0]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f54f322 // bfdot v2.4s, v25.8h, v20.2h[0]
+	WORD $0x4f55f326 // bfdot v6.4s, v25.8h, v21.2h[0]
+	WORD $0x4f56f32a // bfdot v10.4s, v25.8h, v22.2h[0]
+	WORD $0x4f57f32e // bfdot v14.4s, v25.8h, v23.2h[0]
+	WORD $0x4f58f332 // bfdot v18.4s, v25.8h, v24.2h[0]
+	WORD $0x4f54f343 // bfdot v3.4s, v26.8h, v20.2h[0]
+	WORD $0x4f55f347 // bfdot v7.4s, v26.8h, v21.2h[0]
+	WORD $0x4f56f34b // bfdot v11.4s, v26.8h, v22.2h[0]
+	WORD $0x4f57f34f // bfdot v15.4s, v26.8h, v23.2h[0]
+	WORD $0x4f58f353 // bfdot v19.4s, v26.8h, v24.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F20
+	FMOVS 16(R2), F21
+	ADD R4, R2
+	FLDPQ 0(R5), (F25, F26)
+	WORD $0x4f54f320 // bfdot v0.4s, v25.8h, v20.2h[0]
+	WORD $0x4f74f324 // bfdot v4.4s, v25.8h, v20.2h[1]
+	WORD $0x4f54fb28 // bfdot v8.4s, v25.8h, v20.2h[2]
+	WORD $0x4f74fb2c // bfdot v12.4s, v25.8h, v20.2h[3]
+	WORD $0x4f55f330 // bfdot v16.4s, v25.8h, v21.2h[0]
+	WORD $0x4f54f341 // bfdot v1.4s, v26.8h, v20.2h[0]
+	WORD $0x4f74f345 // bfdot v5.4s, v26.8h, v20.2h[1]
+	WORD $0x4f54fb49 // bfdot v9.4s, v26.8h, v20.2h[2]
+	WORD $0x4f74fb4d // bfdot v13.4s, v26.8h, v20.2h[3]
+	WORD $0x4f55f351 // bfdot v17.4s, v26.8h, v21.2h[0]
+	FLDPQ 32(R5), (F25, F26)
+	ADD R6, R5
+	WORD $0x4f54f322 // bfdot v2.4s, v25.8h, v20.2h[0]
+	WORD $0x4f74f326 // bfdot v6.4s, v25.8h, v20.2h[1]
+	WORD $0x4f54fb2a // bfdot v10.4s, v25.8h, v20.2h[2]
+	WORD $0x4f74fb2e // bfdot v14.4s, v25.8h, v20.2h[3]
+	WORD $0x4f55f332 // bfdot v18.4s, v25.8h, v21.2h[0]
+	WORD $0x4f54f343 // bfdot v3.4s, v26.8h, v20.2h[0]
+	WORD $0x4f74f347 // bfdot v7.4s, v26.8h, v20.2h[1]
+	WORD $0x4f54fb4b // bfdot v11.4s, v26.8h, v20.2h[2]
+	WORD $0x4f74fb4f // bfdot v15.4s, v26.8h, v20.2h[3]
+	WORD $0x4f55f353 // bfdot v19.4s, v26.8h, v21.2h[0]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F26
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f9a9014 // fmul v20.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a9035 // fmul v21.4s, v1.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	WORD $0x4f9a9054 // fmul v20.4s, v2.4s, v26.s[0]
+	WORD $0x4f9a9075 // fmul v21.4s, v3.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9a9094 // fmul v20.4s, v4.4s, v26.s[0]
+	WORD $0x4f9a90b5 // fmul v21.4s, v5.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	WORD $0x4f9a90d4 // fmul v20.4s, v6.4s, v26.s[0]
+	WORD $0x4f9a90f5 // fmul v21.4s, v7.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9a9114 // fmul v20.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a9135 // fmul v21.4s, v9.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	WORD $0x4f9a9154 // fmul v20.4s, v10.4s, v26.s[0]
+	WORD $0x4f9a9175 // fmul v21.4s, v11.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9a9194 // fmul v20.4s, v12.4s, v26.s[0]
+	WORD $0x4f9a91b5 // fmul v21.4s, v13.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	WORD $0x4f9a91d4 // fmul v20.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a91f5 // fmul v21.4s, v15.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9a9214 // fmul v20.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a9235 // fmul v21.4s, v17.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	WORD $0x4f9a9254 // fmul v20.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a9275 // fmul v21.4s, v19.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F20, F21)
+	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
+	WORD $0x4f9a1035 // fmla v21.4s, v1.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	FLDPQ 32(R7), (F20, F21)
+	WORD $0x4f9a1054 // fmla v20.4s, v2.4s, v26.s[0]
+	WORD $0x4f9a1075 // fmla v21.4s, v3.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F20, F21)
+	WORD $0x4f9a1094 // fmla v20.4s, v4.4s, v26.s[0]
+	WORD $0x4f9a10b5 // fmla v21.4s, v5.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	FLDPQ 32(R7), (F20, F21)
+	WORD $0x4f9a10d4 // fmla v20.4s, v6.4s, v26.s[0]
+	WORD $0x4f9a10f5 // fmla v21.4s, v7.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F20, F21)
+	WORD $0x4f9a1114 // fmla v20.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a1135 // fmla v21.4s, v9.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	FLDPQ 32(R7), (F20, F21)
+	WORD $0x4f9a1154 // fmla v20.4s, v10.4s, v26.s[0]
+	WORD $0x4f9a1175 // fmla v21.4s, v11.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F20, F21)
+	WORD $0x4f9a1194 // fmla v20.4s, v12.4s, v26.s[0]
+	WORD $0x4f9a11b5 // fmla v21.4s, v13.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	FLDPQ 32(R7), (F20, F21)
+	WORD $0x4f9a11d4 // fmla v20.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a11f5 // fmla v21.4s, v15.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F20, F21)
+	WORD $0x4f9a1214 // fmla v20.4s, v16.4s, v26.s[0]
+	WORD $0x4f9a1235 // fmla v21.4s, v17.4s, v26.s[0]
+	FSTPQ (F20, F21), 0(R7)
+	FLDPQ 32(R7), (F20, F21)
+	WORD $0x4f9a1254 // fmla v20.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1275 // fmla v21.4s, v19.4s, v26.s[0]
+	FSTPQ (F20, F21), 32(R7)
+	RET
+
 // func gemmTileNEONRows6Cols1(t *byte)
 TEXT ·gemmTileNEONRows6Cols1(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0
@@ -1961,6 +3752,238 @@ rows:
 	WORD $0x4fac1a67 // fmla v7.4s, v19.4s, v12.s[3]
 	WORD $0x4f8d1269 // fmla v9.4s, v19.4s, v13.s[0]
 	WORD $0x4fad126b // fmla v11.4s, v19.4s, v13.s[1]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F19
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f93900c // fmul v12.4s, v0.4s, v19.s[0]
+	WORD $0x4f93902d // fmul v13.4s, v1.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	WORD $0x4f93904c // fmul v12.4s, v2.4s, v19.s[0]
+	WORD $0x4f93906d // fmul v13.4s, v3.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	WORD $0x4f93908c // fmul v12.4s, v4.4s, v19.s[0]
+	WORD $0x4f9390ad // fmul v13.4s, v5.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	WORD $0x4f9390cc // fmul v12.4s, v6.4s, v19.s[0]
+	WORD $0x4f9390ed // fmul v13.4s, v7.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	WORD $0x4f93910c // fmul v12.4s, v8.4s, v19.s[0]
+	WORD $0x4f93912d // fmul v13.4s, v9.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	WORD $0x4f93914c // fmul v12.4s, v10.4s, v19.s[0]
+	WORD $0x4f93916d // fmul v13.4s, v11.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
+	WORD $0x4f93102d // fmla v13.4s, v1.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f93104c // fmla v12.4s, v2.4s, v19.s[0]
+	WORD $0x4f93106d // fmla v13.4s, v3.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f93108c // fmla v12.4s, v4.4s, v19.s[0]
+	WORD $0x4f9310ad // fmla v13.4s, v5.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f9310cc // fmla v12.4s, v6.4s, v19.s[0]
+	WORD $0x4f9310ed // fmla v13.4s, v7.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f93110c // fmla v12.4s, v8.4s, v19.s[0]
+	WORD $0x4f93112d // fmla v13.4s, v9.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F12, F13)
+	WORD $0x4f93114c // fmla v12.4s, v10.4s, v19.s[0]
+	WORD $0x4f93116d // fmla v13.4s, v11.4s, v19.s[0]
+	FSTPQ (F12, F13), 0(R7)
+	RET
+
+// func gemmTileBFDOTRows6Cols1(t *byte)
+TEXT ·gemmTileBFDOTRows6Cols1(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e40b // movi v11.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	ADD R3, R12, R13
+	ADD R3, R13, R14
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V12.S4]
+	VLD1.P 16(R10), [V13.S4]
+	VLD1.P 16(R11), [V14.S4]
+	VLD1.P 16(R12), [V15.S4]
+	VLD1.P 16(R13), [V16.S4]
+	VLD1.P 16(R14), [V17.S4]
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f4cf240 // bfdot v0.4s, v18.8h, v12.2h[0]
+	WORD $0x4f4df242 // bfdot v2.4s, v18.8h, v13.2h[0]
+	WORD $0x4f4ef244 // bfdot v4.4s, v18.8h, v14.2h[0]
+	WORD $0x4f4ff246 // bfdot v6.4s, v18.8h, v15.2h[0]
+	WORD $0x4f50f248 // bfdot v8.4s, v18.8h, v16.2h[0]
+	WORD $0x4f51f24a // bfdot v10.4s, v18.8h, v17.2h[0]
+	WORD $0x4f4cf261 // bfdot v1.4s, v19.8h, v12.2h[0]
+	WORD $0x4f4df263 // bfdot v3.4s, v19.8h, v13.2h[0]
+	WORD $0x4f4ef265 // bfdot v5.4s, v19.8h, v14.2h[0]
+	WORD $0x4f4ff267 // bfdot v7.4s, v19.8h, v15.2h[0]
+	WORD $0x4f50f269 // bfdot v9.4s, v19.8h, v16.2h[0]
+	WORD $0x4f51f26b // bfdot v11.4s, v19.8h, v17.2h[0]
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f6cf240 // bfdot v0.4s, v18.8h, v12.2h[1]
+	WORD $0x4f6df242 // bfdot v2.4s, v18.8h, v13.2h[1]
+	WORD $0x4f6ef244 // bfdot v4.4s, v18.8h, v14.2h[1]
+	WORD $0x4f6ff246 // bfdot v6.4s, v18.8h, v15.2h[1]
+	WORD $0x4f70f248 // bfdot v8.4s, v18.8h, v16.2h[1]
+	WORD $0x4f71f24a // bfdot v10.4s, v18.8h, v17.2h[1]
+	WORD $0x4f6cf261 // bfdot v1.4s, v19.8h, v12.2h[1]
+	WORD $0x4f6df263 // bfdot v3.4s, v19.8h, v13.2h[1]
+	WORD $0x4f6ef265 // bfdot v5.4s, v19.8h, v14.2h[1]
+	WORD $0x4f6ff267 // bfdot v7.4s, v19.8h, v15.2h[1]
+	WORD $0x4f70f269 // bfdot v9.4s, v19.8h, v16.2h[1]
+	WORD $0x4f71f26b // bfdot v11.4s, v19.8h, v17.2h[1]
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f4cfa40 // bfdot v0.4s, v18.8h, v12.2h[2]
+	WORD $0x4f4dfa42 // bfdot v2.4s, v18.8h, v13.2h[2]
+	WORD $0x4f4efa44 // bfdot v4.4s, v18.8h, v14.2h[2]
+	WORD $0x4f4ffa46 // bfdot v6.4s, v18.8h, v15.2h[2]
+	WORD $0x4f50fa48 // bfdot v8.4s, v18.8h, v16.2h[2]
+	WORD $0x4f51fa4a // bfdot v10.4s, v18.8h, v17.2h[2]
+	WORD $0x4f4cfa61 // bfdot v1.4s, v19.8h, v12.2h[2]
+	WORD $0x4f4dfa63 // bfdot v3.4s, v19.8h, v13.2h[2]
+	WORD $0x4f4efa65 // bfdot v5.4s, v19.8h, v14.2h[2]
+	WORD $0x4f4ffa67 // bfdot v7.4s, v19.8h, v15.2h[2]
+	WORD $0x4f50fa69 // bfdot v9.4s, v19.8h, v16.2h[2]
+	WORD $0x4f51fa6b // bfdot v11.4s, v19.8h, v17.2h[2]
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f6cfa40 // bfdot v0.4s, v18.8h, v12.2h[3]
+	WORD $0x4f6dfa42 // bfdot v2.4s, v18.8h, v13.2h[3]
+	WORD $0x4f6efa44 // bfdot v4.4s, v18.8h, v14.2h[3]
+	WORD $0x4f6ffa46 // bfdot v6.4s, v18.8h, v15.2h[3]
+	WORD $0x4f70fa48 // bfdot v8.4s, v18.8h, v16.2h[3]
+	WORD $0x4f71fa4a // bfdot v10.4s, v18.8h, v17.2h[3]
+	WORD $0x4f6cfa61 // bfdot v1.4s, v19.8h, v12.2h[3]
+	WORD $0x4f6dfa63 // bfdot v3.4s, v19.8h, v13.2h[3]
+	WORD $0x4f6efa65 // bfdot v5.4s, v19.8h, v14.2h[3]
+	WORD $0x4f6ffa67 // bfdot v7.4s, v19.8h, v15.2h[3]
+	WORD $0x4f70fa69 // bfdot v9.4s, v19.8h, v16.2h[3]
+	WORD $0x4f71fa6b // bfdot v11.4s, v19.8h, v17.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F12
+	ADD R4, R9
+	FMOVS (R10), F13
+	ADD R4, R10
+	FMOVS (R11), F14
+	ADD R4, R11
+	FMOVS (R12), F15
+	ADD R4, R12
+	FMOVS (R13), F16
+	ADD R4, R13
+	FMOVS (R14), F17
+	ADD R4, R14
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f4cf240 // bfdot v0.4s, v18.8h, v12.2h[0]
+	WORD $0x4f4df242 // bfdot v2.4s, v18.8h, v13.2h[0]
+	WORD $0x4f4ef244 // bfdot v4.4s, v18.8h, v14.2h[0]
+	WORD $0x4f4ff246 // bfdot v6.4s, v18.8h, v15.2h[0]
+	WORD $0x4f50f248 // bfdot v8.4s, v18.8h, v16.2h[0]
+	WORD $0x4f51f24a // bfdot v10.4s, v18.8h, v17.2h[0]
+	WORD $0x4f4cf261 // bfdot v1.4s, v19.8h, v12.2h[0]
+	WORD $0x4f4df263 // bfdot v3.4s, v19.8h, v13.2h[0]
+	WORD $0x4f4ef265 // bfdot v5.4s, v19.8h, v14.2h[0]
+	WORD $0x4f4ff267 // bfdot v7.4s, v19.8h, v15.2h[0]
+	WORD $0x4f50f269 // bfdot v9.4s, v19.8h, v16.2h[0]
+	WORD $0x4f51f26b // bfdot v11.4s, v19.8h, v17.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F12
+	FMOVD 16(R2), F13
+	ADD R4, R2
+	FLDPQ 0(R5), (F18, F19)
+	ADD R6, R5
+	WORD $0x4f4cf240 // bfdot v0.4s, v18.8h, v12.2h[0]
+	WORD $0x4f6cf242 // bfdot v2.4s, v18.8h, v12.2h[1]
+	WORD $0x4f4cfa44 // bfdot v4.4s, v18.8h, v12.2h[2]
+	WORD $0x4f6cfa46 // bfdot v6.4s, v18.8h, v12.2h[3]
+	WORD $0x4f4df248 // bfdot v8.4s, v18.8h, v13.2h[0]
+	WORD $0x4f6df24a // bfdot v10.4s, v18.8h, v13.2h[1]
+	WORD $0x4f4cf261 // bfdot v1.4s, v19.8h, v12.2h[0]
+	WORD $0x4f6cf263 // bfdot v3.4s, v19.8h, v12.2h[1]
+	WORD $0x4f4cfa65 // bfdot v5.4s, v19.8h, v12.2h[2]
+	WORD $0x4f6cfa67 // bfdot v7.4s, v19.8h, v12.2h[3]
+	WORD $0x4f4df269 // bfdot v9.4s, v19.8h, v13.2h[0]
+	WORD $0x4f6df26b // bfdot v11.4s, v19.8h, v13.2h[1]
 	SUBS $1, R1
 	BNE rows
 
@@ -2283,6 +4306,370 @@ rows:
 	WORD $0x4fb81bef // fmla v15.4s, v31.4s, v24.s[3]
 	WORD $0x4f9913f3 // fmla v19.4s, v31.4s, v25.s[0]
 	WORD $0x4fb913f7 // fmla v23.4s, v31.4s, v25.s[1]
+	SUBS $1, R1
+	BNE rows
+
+stored:
+	FMOVS 64(R0), F31
+	MOVWU 68(R0), R15
+	CBNZ R15, adds
+	WORD $0x4f9f9018 // fmul v24.4s, v0.4s, v31.s[0]
+	WORD $0x4f9f9039 // fmul v25.4s, v1.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f9058 // fmul v24.4s, v2.4s, v31.s[0]
+	WORD $0x4f9f9079 // fmul v25.4s, v3.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9f9098 // fmul v24.4s, v4.4s, v31.s[0]
+	WORD $0x4f9f90b9 // fmul v25.4s, v5.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f90d8 // fmul v24.4s, v6.4s, v31.s[0]
+	WORD $0x4f9f90f9 // fmul v25.4s, v7.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9f9118 // fmul v24.4s, v8.4s, v31.s[0]
+	WORD $0x4f9f9139 // fmul v25.4s, v9.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f9158 // fmul v24.4s, v10.4s, v31.s[0]
+	WORD $0x4f9f9179 // fmul v25.4s, v11.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9f9198 // fmul v24.4s, v12.4s, v31.s[0]
+	WORD $0x4f9f91b9 // fmul v25.4s, v13.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f91d8 // fmul v24.4s, v14.4s, v31.s[0]
+	WORD $0x4f9f91f9 // fmul v25.4s, v15.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9f9218 // fmul v24.4s, v16.4s, v31.s[0]
+	WORD $0x4f9f9239 // fmul v25.4s, v17.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f9258 // fmul v24.4s, v18.4s, v31.s[0]
+	WORD $0x4f9f9279 // fmul v25.4s, v19.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	WORD $0x4f9f9298 // fmul v24.4s, v20.4s, v31.s[0]
+	WORD $0x4f9f92b9 // fmul v25.4s, v21.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	WORD $0x4f9f92d8 // fmul v24.4s, v22.4s, v31.s[0]
+	WORD $0x4f9f92f9 // fmul v25.4s, v23.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	RET
+
+adds:
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1018 // fmla v24.4s, v0.4s, v31.s[0]
+	WORD $0x4f9f1039 // fmla v25.4s, v1.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f1058 // fmla v24.4s, v2.4s, v31.s[0]
+	WORD $0x4f9f1079 // fmla v25.4s, v3.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1098 // fmla v24.4s, v4.4s, v31.s[0]
+	WORD $0x4f9f10b9 // fmla v25.4s, v5.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f10d8 // fmla v24.4s, v6.4s, v31.s[0]
+	WORD $0x4f9f10f9 // fmla v25.4s, v7.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1118 // fmla v24.4s, v8.4s, v31.s[0]
+	WORD $0x4f9f1139 // fmla v25.4s, v9.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f1158 // fmla v24.4s, v10.4s, v31.s[0]
+	WORD $0x4f9f1179 // fmla v25.4s, v11.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1198 // fmla v24.4s, v12.4s, v31.s[0]
+	WORD $0x4f9f11b9 // fmla v25.4s, v13.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f11d8 // fmla v24.4s, v14.4s, v31.s[0]
+	WORD $0x4f9f11f9 // fmla v25.4s, v15.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1218 // fmla v24.4s, v16.4s, v31.s[0]
+	WORD $0x4f9f1239 // fmla v25.4s, v17.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f1258 // fmla v24.4s, v18.4s, v31.s[0]
+	WORD $0x4f9f1279 // fmla v25.4s, v19.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	ADD R8, R7
+	FLDPQ 0(R7), (F24, F25)
+	WORD $0x4f9f1298 // fmla v24.4s, v20.4s, v31.s[0]
+	WORD $0x4f9f12b9 // fmla v25.4s, v21.4s, v31.s[0]
+	FSTPQ (F24, F25), 0(R7)
+	FLDPQ 32(R7), (F24, F25)
+	WORD $0x4f9f12d8 // fmla v24.4s, v22.4s, v31.s[0]
+	WORD $0x4f9f12f9 // fmla v25.4s, v23.4s, v31.s[0]
+	FSTPQ (F24, F25), 32(R7)
+	RET
+
+// func gemmTileBFDOTRows6Cols2(t *byte)
+TEXT ·gemmTileBFDOTRows6Cols2(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	LDP 0(R0), (R1, R2)
+	LDP 16(R0), (R3, R4)
+	LDP 32(R0), (R5, R6)
+	LDP 48(R0), (R7, R8)
+	MOVD R7, R15
+	WORD $0x6f00e400 // movi v0.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e401 // movi v1.2d, #0
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	WORD $0x6f00e404 // movi v4.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e405 // movi v5.2d, #0
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	WORD $0x6f00e408 // movi v8.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e409 // movi v9.2d, #0
+	WORD $0x6f00e40a // movi v10.2d, #0
+	WORD $0x6f00e40b // movi v11.2d, #0
+	WORD $0x6f00e40c // movi v12.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e40d // movi v13.2d, #0
+	WORD $0x6f00e40e // movi v14.2d, #0
+	WORD $0x6f00e40f // movi v15.2d, #0
+	WORD $0x6f00e410 // movi v16.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e411 // movi v17.2d, #0
+	WORD $0x6f00e412 // movi v18.2d, #0
+	WORD $0x6f00e413 // movi v19.2d, #0
+	WORD $0x6f00e414 // movi v20.2d, #0
+	PRFM (R15), PLDL1KEEP
+	ADD R8, R15
+	WORD $0x6f00e415 // movi v21.2d, #0
+	WORD $0x6f00e416 // movi v22.2d, #0
+	WORD $0x6f00e417 // movi v23.2d, #0
+	CMP $4, R4
+	BEQ terms
+	CMP $4, R3
+	BEQ rows
+
+terms:
+	MOVD R2, R9
+	ADD R3, R9, R10
+	ADD R3, R10, R11
+	ADD R3, R11, R12
+	ADD R3, R12, R13
+	ADD R3, R13, R14
+	CMP $4, R4
+	BNE single
+	SUBS $4, R1
+	BLT last
+
+four:
+	VLD1.P 16(R9), [V24.S4]
+	VLD1.P 16(R10), [V25.S4]
+	VLD1.P 16(R11), [V26.S4]
+	VLD1.P 16(R12), [V27.S4]
+	VLD1.P 16(R13), [V28.S4]
+	VLD1.P 16(R14), [V29.S4]
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f58f3c0 // bfdot v0.4s, v30.8h, v24.2h[0]
+	WORD $0x4f59f3c4 // bfdot v4.4s, v30.8h, v25.2h[0]
+	WORD $0x4f5af3c8 // bfdot v8.4s, v30.8h, v26.2h[0]
+	WORD $0x4f5bf3cc // bfdot v12.4s, v30.8h, v27.2h[0]
+	WORD $0x4f5cf3d0 // bfdot v16.4s, v30.8h, v28.2h[0]
+	WORD $0x4f5df3d4 // bfdot v20.4s, v30.8h, v29.2h[0]
+	WORD $0x4f58f3e1 // bfdot v1.4s, v31.8h, v24.2h[0]
+	WORD $0x4f59f3e5 // bfdot v5.4s, v31.8h, v25.2h[0]
+	WORD $0x4f5af3e9 // bfdot v9.4s, v31.8h, v26.2h[0]
+	WORD $0x4f5bf3ed // bfdot v13.4s, v31.8h, v27.2h[0]
+	WORD $0x4f5cf3f1 // bfdot v17.4s, v31.8h, v28.2h[0]
+	WORD $0x4f5df3f5 // bfdot v21.4s, v31.8h, v29.2h[0]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
+	WORD $0x4f59f3c6 // bfdot v6.4s, v30.8h, v25.2h[0]
+	WORD $0x4f5af3ca // bfdot v10.4s, v30.8h, v26.2h[0]
+	WORD $0x4f5bf3ce // bfdot v14.4s, v30.8h, v27.2h[0]
+	WORD $0x4f5cf3d2 // bfdot v18.4s, v30.8h, v28.2h[0]
+	WORD $0x4f5df3d6 // bfdot v22.4s, v30.8h, v29.2h[0]
+	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
+	WORD $0x4f59f3e7 // bfdot v7.4s, v31.8h, v25.2h[0]
+	WORD $0x4f5af3eb // bfdot v11.4s, v31.8h, v26.2h[0]
+	WORD $0x4f5bf3ef // bfdot v15.4s, v31.8h, v27.2h[0]
+	WORD $0x4f5cf3f3 // bfdot v19.4s, v31.8h, v28.2h[0]
+	WORD $0x4f5df3f7 // bfdot v23.4s, v31.8h, v29.2h[0]
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f78f3c0 // bfdot v0.4s, v30.8h, v24.2h[1]
+	WORD $0x4f79f3c4 // bfdot v4.4s, v30.8h, v25.2h[1]
+	WORD $0x4f7af3c8 // bfdot v8.4s, v30.8h, v26.2h[1]
+	WORD $0x4f7bf3cc // bfdot v12.4s, v30.8h, v27.2h[1]
+	WORD $0x4f7cf3d0 // bfdot v16.4s, v30.8h, v28.2h[1]
+	WORD $0x4f7df3d4 // bfdot v20.4s, v30.8h, v29.2h[1]
+	WORD $0x4f78f3e1 // bfdot v1.4s, v31.8h, v24.2h[1]
+	WORD $0x4f79f3e5 // bfdot v5.4s, v31.8h, v25.2h[1]
+	WORD $0x4f7af3e9 // bfdot v9.4s, v31.8h, v26.2h[1]
+	WORD $0x4f7bf3ed // bfdot v13.4s, v31.8h, v27.2h[1]
+	WORD $0x4f7cf3f1 // bfdot v17.4s, v31.8h, v28.2h[1]
+	WORD $0x4f7df3f5 // bfdot v21.4s, v31.8h, v29.2h[1]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f78f3c2 // bfdot v2.4s, v30.8h, v24.2h[1]
+	WORD $0x4f79f3c6 // bfdot v6.4s, v30.8h, v25.2h[1]
+	WORD $0x4f7af3ca // bfdot v10.4s, v30.8h, v26.2h[1]
+	WORD $0x4f7bf3ce // bfdot v14.4s, v30.8h, v27.2h[1]
+	WORD $0x4f7cf3d2 // bfdot v18.4s, v30.8h, v28.2h[1]
+	WORD $0x4f7df3d6 // bfdot v22.4s, v30.8h, v29.2h[1]
+	WORD $0x4f78f3e3 // bfdot v3.4s, v31.8h, v24.2h[1]
+	WORD $0x4f79f3e7 // bfdot v7.4s, v31.8h, v25.2h[1]
+	WORD $0x4f7af3eb // bfdot v11.4s, v31.8h, v26.2h[1]
+	WORD $0x4f7bf3ef // bfdot v15.4s, v31.8h, v27.2h[1]
+	WORD $0x4f7cf3f3 // bfdot v19.4s, v31.8h, v28.2h[1]
+	WORD $0x4f7df3f7 // bfdot v23.4s, v31.8h, v29.2h[1]
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f58fbc0 // bfdot v0.4s, v30.8h, v24.2h[2]
+	WORD $0x4f59fbc4 // bfdot v4.4s, v30.8h, v25.2h[2]
+	WORD $0x4f5afbc8 // bfdot v8.4s, v30.8h, v26.2h[2]
+	WORD $0x4f5bfbcc // bfdot v12.4s, v30.8h, v27.2h[2]
+	WORD $0x4f5cfbd0 // bfdot v16.4s, v30.8h, v28.2h[2]
+	WORD $0x4f5dfbd4 // bfdot v20.4s, v30.8h, v29.2h[2]
+	WORD $0x4f58fbe1 // bfdot v1.4s, v31.8h, v24.2h[2]
+	WORD $0x4f59fbe5 // bfdot v5.4s, v31.8h, v25.2h[2]
+	WORD $0x4f5afbe9 // bfdot v9.4s, v31.8h, v26.2h[2]
+	WORD $0x4f5bfbed // bfdot v13.4s, v31.8h, v27.2h[2]
+	WORD $0x4f5cfbf1 // bfdot v17.4s, v31.8h, v28.2h[2]
+	WORD $0x4f5dfbf5 // bfdot v21.4s, v31.8h, v29.2h[2]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f58fbc2 // bfdot v2.4s, v30.8h, v24.2h[2]
+	WORD $0x4f59fbc6 // bfdot v6.4s, v30.8h, v25.2h[2]
+	WORD $0x4f5afbca // bfdot v10.4s, v30.8h, v26.2h[2]
+	WORD $0x4f5bfbce // bfdot v14.4s, v30.8h, v27.2h[2]
+	WORD $0x4f5cfbd2 // bfdot v18.4s, v30.8h, v28.2h[2]
+	WORD $0x4f5dfbd6 // bfdot v22.4s, v30.8h, v29.2h[2]
+	WORD $0x4f58fbe3 // bfdot v3.4s, v31.8h, v24.2h[2]
+	WORD $0x4f59fbe7 // bfdot v7.4s, v31.8h, v25.2h[2]
+	WORD $0x4f5afbeb // bfdot v11.4s, v31.8h, v26.2h[2]
+	WORD $0x4f5bfbef // bfdot v15.4s, v31.8h, v27.2h[2]
+	WORD $0x4f5cfbf3 // bfdot v19.4s, v31.8h, v28.2h[2]
+	WORD $0x4f5dfbf7 // bfdot v23.4s, v31.8h, v29.2h[2]
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f78fbc0 // bfdot v0.4s, v30.8h, v24.2h[3]
+	WORD $0x4f79fbc4 // bfdot v4.4s, v30.8h, v25.2h[3]
+	WORD $0x4f7afbc8 // bfdot v8.4s, v30.8h, v26.2h[3]
+	WORD $0x4f7bfbcc // bfdot v12.4s, v30.8h, v27.2h[3]
+	WORD $0x4f7cfbd0 // bfdot v16.4s, v30.8h, v28.2h[3]
+	WORD $0x4f7dfbd4 // bfdot v20.4s, v30.8h, v29.2h[3]
+	WORD $0x4f78fbe1 // bfdot v1.4s, v31.8h, v24.2h[3]
+	WORD $0x4f79fbe5 // bfdot v5.4s, v31.8h, v25.2h[3]
+	WORD $0x4f7afbe9 // bfdot v9.4s, v31.8h, v26.2h[3]
+	WORD $0x4f7bfbed // bfdot v13.4s, v31.8h, v27.2h[3]
+	WORD $0x4f7cfbf1 // bfdot v17.4s, v31.8h, v28.2h[3]
+	WORD $0x4f7dfbf5 // bfdot v21.4s, v31.8h, v29.2h[3]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f78fbc2 // bfdot v2.4s, v30.8h, v24.2h[3]
+	WORD $0x4f79fbc6 // bfdot v6.4s, v30.8h, v25.2h[3]
+	WORD $0x4f7afbca // bfdot v10.4s, v30.8h, v26.2h[3]
+	WORD $0x4f7bfbce // bfdot v14.4s, v30.8h, v27.2h[3]
+	WORD $0x4f7cfbd2 // bfdot v18.4s, v30.8h, v28.2h[3]
+	WORD $0x4f7dfbd6 // bfdot v22.4s, v30.8h, v29.2h[3]
+	WORD $0x4f78fbe3 // bfdot v3.4s, v31.8h, v24.2h[3]
+	WORD $0x4f79fbe7 // bfdot v7.4s, v31.8h, v25.2h[3]
+	WORD $0x4f7afbeb // bfdot v11.4s, v31.8h, v26.2h[3]
+	WORD $0x4f7bfbef // bfdot v15.4s, v31.8h, v27.2h[3]
+	WORD $0x4f7cfbf3 // bfdot v19.4s, v31.8h, v28.2h[3]
+	WORD $0x4f7dfbf7 // bfdot v23.4s, v31.8h, v29.2h[3]
+	SUBS $4, R1
+	BGE four
+
+last:
+	ADDS $4, R1
+	BEQ stored
+
+single:
+	FMOVS (R9), F24
+	ADD R4, R9
+	FMOVS (R10), F25
+	ADD R4, R10
+	FMOVS (R11), F26
+	ADD R4, R11
+	FMOVS (R12), F27
+	ADD R4, R12
+	FMOVS (R13), F28
+	ADD R4, R13
+	FMOVS (R14), F29
+	ADD R4, R14
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f58f3c0 // bfdot v0.4s, v30.8h, v24.2h[0]
+	WORD $0x4f59f3c4 // bfdot v4.4s, v30.8h, v25.2h[0]
+	WORD $0x4f5af3c8 // bfdot v8.4s, v30.8h, v26.2h[0]
+	WORD $0x4f5bf3cc // bfdot v12.4s, v30.8h, v27.2h[0]
+	WORD $0x4f5cf3d0 // bfdot v16.4s, v30.8h, v28.2h[0]
+	WORD $0x4f5df3d4 // bfdot v20.4s, v30.8h, v29.2h[0]
+	WORD $0x4f58f3e1 // bfdot v1.4s, v31.8h, v24.2h[0]
+	WORD $0x4f59f3e5 // bfdot v5.4s, v31.8h, v25.2h[0]
+	WORD $0x4f5af3e9 // bfdot v9.4s, v31.8h, v26.2h[0]
+	WORD $0x4f5bf3ed // bfdot v13.4s, v31.8h, v27.2h[0]
+	WORD $0x4f5cf3f1 // bfdot v17.4s, v31.8h, v28.2h[0]
+	WORD $0x4f5df3f5 // bfdot v21.4s, v31.8h, v29.2h[0]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
+	WORD $0x4f59f3c6 // bfdot v6.4s, v30.8h, v25.2h[0]
+	WORD $0x4f5af3ca // bfdot v10.4s, v30.8h, v26.2h[0]
+	WORD $0x4f5bf3ce // bfdot v14.4s, v30.8h, v27.2h[0]
+	WORD $0x4f5cf3d2 // bfdot v18.4s, v30.8h, v28.2h[0]
+	WORD $0x4f5df3d6 // bfdot v22.4s, v30.8h, v29.2h[0]
+	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
+	WORD $0x4f59f3e7 // bfdot v7.4s, v31.8h, v25.2h[0]
+	WORD $0x4f5af3eb // bfdot v11.4s, v31.8h, v26.2h[0]
+	WORD $0x4f5bf3ef // bfdot v15.4s, v31.8h, v27.2h[0]
+	WORD $0x4f5cf3f3 // bfdot v19.4s, v31.8h, v28.2h[0]
+	WORD $0x4f5df3f7 // bfdot v23.4s, v31.8h, v29.2h[0]
+	SUBS $1, R1
+	BNE single
+	B stored
+
+rows:
+	FMOVQ (R2), F24
+	FMOVD 16(R2), F25
+	ADD R4, R2
+	FLDPQ 0(R5), (F30, F31)
+	WORD $0x4f58f3c0 // bfdot v0.4s, v30.8h, v24.2h[0]
+	WORD $0x4f78f3c4 // bfdot v4.4s, v30.8h, v24.2h[1]
+	WORD $0x4f58fbc8 // bfdot v8.4s, v30.8h, v24.2h[2]
+	WORD $0x4f78fbcc // bfdot v12.4s, v30.8h, v24.2h[3]
+	WORD $0x4f59f3d0 // bfdot v16.4s, v30.8h, v25.2h[0]
+	WORD $0x4f79f3d4 // bfdot v20.4s, v30.8h, v25.2h[1]
+	WORD $0x4f58f3e1 // bfdot v1.4s, v31.8h, v24.2h[0]
+	WORD $0x4f78f3e5 // bfdot v5.4s, v31.8h, v24.2h[1]
+	WORD $0x4f58fbe9 // bfdot v9.4s, v31.8h, v24.2h[2]
+	WORD $0x4f78fbed // bfdot v13.4s, v31.8h, v24.2h[3]
+	WORD $0x4f59f3f1 // bfdot v17.4s, v31.8h, v25.2h[0]
+	WORD $0x4f79f3f5 // bfdot v21.4s, v31.8h, v25.2h[1]
+	FLDPQ 32(R5), (F30, F31)
+	ADD R6, R5
+	WORD $0x4f58f3c2 // bfdot v2.4s, v30.8h, v24.2h[0]
+	WORD $0x4f78f3c6 // bfdot v6.4s, v30.8h, v24.2h[1]
+	WORD $0x4f58fbca // bfdot v10.4s, v30.8h, v24.2h[2]
+	WORD $0x4f78fbce // bfdot v14.4s, v30.8h, v24.2h[3]
+	WORD $0x4f59f3d2 // bfdot v18.4s, v30.8h, v25.2h[0]
+	WORD $0x4f79f3d6 // bfdot v22.4s, v30.8h, v25.2h[1]
+	WORD $0x4f58f3e3 // bfdot v3.4s, v31.8h, v24.2h[0]
+	WORD $0x4f78f3e7 // bfdot v7.4s, v31.8h, v24.2h[1]
+	WORD $0x4f58fbeb // bfdot v11.4s, v31.8h, v24.2h[2]
+	WORD $0x4f78fbef // bfdot v15.4s, v31.8h, v24.2h[3]
+	WORD $0x4f59f3f3 // bfdot v19.4s, v31.8h, v25.2h[0]
+	WORD $0x4f79f3f7 // bfdot v23.4s, v31.8h, v25.2h[1]
 	SUBS $1, R1
 	BNE rows
 

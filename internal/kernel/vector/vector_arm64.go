@@ -287,7 +287,7 @@ func exchangeVec(a *float32, b *float32, ia *int32, ib *int32, n int)
 //go:noescape
 func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32)
 
-// Never called: these are for AVX2 or AVX-512 alone.
+// Never called: plain Go does these on arm64.
 const noVectors = "kernel: no vector kernel for arm64"
 
 func addToHalvesVec(dst *uint16, x *float32, y *float32, n int) { panic(noVectors) }

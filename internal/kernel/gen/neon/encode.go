@@ -39,14 +39,11 @@ var (
 	FSUB64 = three{"fsub", "2d", 0x4ee0d400}
 	FMLA64 = three{"fmla", "2d", 0x4e60cc00}
 
-	ADD   = three{"add", "4s", 0x4ea08400}
-	SUB   = three{"sub", "4s", 0x6ea08400}
-	CMEQ  = three{"cmeq", "4s", 0x6ea08c00}
-	CMGT  = three{"cmgt", "4s", 0x4ea03400}
-	UMAX  = three{"umax", "4s", 0x6ea06400}
-	UMIN  = three{"umin", "4s", 0x6ea06c00}
-	ADD64 = three{"add", "2d", 0x4ee08400}
-	ADDP  = three{"addp", "4s", 0x4ea0bc00}
+	ADD  = three{"add", "4s", 0x4ea08400}
+	SUB  = three{"sub", "4s", 0x6ea08400}
+	CMEQ = three{"cmeq", "4s", 0x6ea08c00}
+	CMGT = three{"cmgt", "4s", 0x4ea03400}
+	ADDP = three{"addp", "4s", 0x4ea0bc00}
 
 	AND   = three{"and", "16b", 0x4e201c00}
 	ORR   = three{"orr", "16b", 0x4ea01c00}
@@ -69,20 +66,19 @@ var (
 	NOT    = two{"mvn", "16b", "16b", 0x6e205800}
 	SXTL   = two{"sxtl", "2d", "2s", 0x0f20a400}
 	SXTL2  = two{"sxtl2", "2d", "4s", 0x4f20a400}
-	SXTLH  = two{"sxtl", "8h", "8b", 0x0f08a400}
-	SXTL2H = two{"sxtl2", "8h", "16b", 0x4f08a400}
 )
 
 // element is an instruction whose second operand is one lane of a register.
 type element struct {
-	name, lanes, lane string
-	code              uint32
+	name, to, from, lane string
+	code                 uint32
 }
 
 // Instructions by one lane.
 var (
-	FMLALane = element{"fmla", "4s", "s", 0x4f801000}
-	FMULLane = element{"fmul", "4s", "s", 0x4f809000}
+	FMLALane  = element{"fmla", "4s", "4s", "s", 0x4f801000}
+	FMULLane  = element{"fmul", "4s", "4s", "s", 0x4f809000}
+	BFDOTLane = element{"bfdot", "4s", "8h", "2h", 0x4f40f000} // a lane is a pair
 )
 
 // shift is a shift by a constant; its field holds base plus or minus the number of bits.
@@ -95,11 +91,8 @@ type shift struct {
 
 // Shifts.
 var (
-	SHL    = shift{"shl", "4s", 0x4f005400, 32, true}
-	SSHR   = shift{"sshr", "4s", 0x4f000400, 64, false}
-	USHR   = shift{"ushr", "4s", 0x6f000400, 64, false}
-	SHL64  = shift{"shl", "2d", 0x4f005400, 64, true}
-	USHR64 = shift{"ushr", "2d", 0x6f000400, 128, false}
+	SHL  = shift{"shl", "4s", 0x4f005400, 32, true}
+	SSHR = shift{"sshr", "4s", 0x4f000400, 64, false}
 )
 
 // word is an instruction as the assembler takes it.
@@ -118,7 +111,7 @@ func (i two) of(d, n V) string {
 
 func (i element) of(d, n, m V, lane int) string {
 	code := i.code | uint32(lane&1)<<21 | uint32(lane>>1)<<11 | uint32(m)<<16 | uint32(n)<<5 | uint32(d)
-	return word(code, "%s %v.%s, %v.%s, %v.%s[%d]", i.name, d, i.lanes, n, i.lanes, m, i.lane, lane)
+	return word(code, "%s %v.%s, %v.%s, %v.%s[%d]", i.name, d, i.to, n, i.from, m, i.lane, lane)
 }
 
 func (i shift) of(d, n V, bits int) string {

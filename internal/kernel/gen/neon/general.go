@@ -1,14 +1,15 @@
 package main
 
 // branches are the jumps after a comparison, which is always right before them.
-var branches = map[string]string{"JE": "BEQ", "JNE": "BNE", "JL": "BLT", "JGE": "BGE", "JNZ": "BNE", "JZ": "BEQ", "JMP": "B"}
+var branches = map[string]string{"JE": "BEQ", "JZ": "BEQ", "JNE": "BNE", "JNZ": "BNE", "JL": "BLT", "JGE": "BGE",
+	"JMP": "B"}
 
-// moves are loads and stores of general registers, and of the first lane of a vector: what loads, what stores, and bytes.
+// moves are loads and stores of general registers, and of the first lane of a vector: what loads, what stores, bytes.
 var moves = map[string]struct {
 	load, store string
 	size        int
 }{
-	"MOVQ": {"MOVD", "MOVD", 8}, "MOVL": {"MOVWU", "MOVW", 4},
+	"MOVQ":  {"MOVD", "MOVD", 8},
 	"MOVSS": {"FMOVS", "FMOVS", 4}, "VMOVSS": {"FMOVS", "FMOVS", 4}, "MOVSD": {"FMOVD", "FMOVD", 8},
 }
 

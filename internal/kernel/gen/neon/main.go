@@ -23,7 +23,8 @@ func main() {
 	case *tiles:
 		for rows := 1; rows <= tileRows; rows++ {
 			for cols := 1; cols <= 2; cols++ {
-				w.tile(rows, cols)
+				w.tile("NEON", FMLALane, rows, cols)
+				w.tile("BFDOT", BFDOTLane, rows, cols)
 			}
 		}
 		w.pack8()

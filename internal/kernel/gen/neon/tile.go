@@ -54,13 +54,13 @@ type tileWriter struct {
 }
 
 // tile writes a function that sets a tile of rows x 8*cols of C to alpha*A*B, or adds it, as the tiles of amd64 do: the
-// tile must be whole. A whose terms lie side by side is read four terms at a time, one whose rows do all rows at once;
-// other strides work, too.
-func (w *writer) tile(rows, cols int) {
-	t := &tileWriter{writer: w, rows: rows, quads: 2 * cols, lane: FMLALane}
-	name := fmt.Sprintf("gemmTileNEONRows%dCols%d", rows, cols)
-	w.function(name, "func(t *byte)", 8, fmt.Sprintf("%s multiplies %d rows of A by %d columns of B; t points to a tileArgs.",
-		name, rows, cols*tileLanes))
+// tile must be whole. A term is a float32 or, with BFDOT, a pair of bfloat16 along k. A whose terms lie side by side is
+// read four terms at a time, one whose rows do all rows at once; other strides work, too.
+func (w *writer) tile(set string, lane element, rows, cols int) {
+	t := &tileWriter{writer: w, rows: rows, quads: 2 * cols, lane: lane}
+	name := fmt.Sprintf("gemmTile%sRows%dCols%d", set, rows, cols)
+	w.function(name, "func(t *byte)", 8,
+		fmt.Sprintf("%s multiplies %d rows of A by %d columns of B; t points to a tileArgs.", name, rows, cols*tileLanes))
 	next := V(0)
 	take := func(n int) []V {
 		out := make([]V, n)

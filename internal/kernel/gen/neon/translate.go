@@ -24,10 +24,11 @@ type constants struct {
 	words []uint32
 }
 
-// untranslated are kernels of instructions that only AVX-512 has, or that the code in Go does as well.
-var untranslated = []string{"addToHalvesVec", "addGELUToHalvesVec", "addHalfVec", "dropoutAddHalfVec", "fromHalfRowsVec",
-	"toHalfRowsVec", "geluHalvesVec", "geluGradHalvesVec", "geluDropoutHalvesVec", "geluDropoutGradHalvesVec",
-	"pathCosVec", "pathCosSlopeVec", "dropoutBitsVec", "dotCodesVec"}
+// untranslated are kernels that are plain Go on arm64: those of bfloat16, of AVX-512 alone, and some that gather values or
+// work on integers.
+var untranslated = []string{"addToHalvesVec", "addGELUToHalvesVec", "addHalfVec", "dropoutAddHalfVec",
+	"fromHalfRowsVec", "toHalfRowsVec", "geluHalvesVec", "geluGradHalvesVec", "geluDropoutHalvesVec",
+	"geluDropoutGradHalvesVec", "pathCosVec", "pathCosSlopeVec", "dropoutBitsVec", "dotCodesVec"}
 
 // translate writes the kernels of a file.
 func (w *writer) translate(file string) error {
@@ -50,7 +51,7 @@ func (w *writer) translate(file string) error {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
 	}
-	w.stubs.WriteString("\n// Never called: these are for AVX2 or AVX-512 alone.\n")
+	w.stubs.WriteString("\n// Never called: plain Go does these on arm64.\n")
 	w.stubs.WriteString("const noVectors = \"kernel: no vector kernel for arm64\"\n")
 	for _, k := range kernels {
 		if slices.Contains(untranslated, k.name) {

@@ -4,18 +4,21 @@ package main
 var (
 	sameOfTwo = map[string]three{
 		"VADDPS": FADD, "VSUBPS": FSUB, "VMULPS": FMUL, "VDIVPS": FDIV, "VDIVSS": FDIV, "VMULSS": FMUL,
-		"VANDPS": AND, "VANDPD": AND, "VPAND": AND, "VORPS": ORR, "VXORPS": EOR, "VPXOR": EOR,
-		"VPADDD": ADD, "VPSUBD": SUB, "VPADDQ": ADD64, "VPCMPEQD": CMEQ, "VPCMPGTD": CMGT,
-		"VPMAXUD": UMAX, "VPMINUD": UMIN, "VADDPD": FADD64, "VSUBPD": FSUB64,
+		"VANDPS": AND, "VANDPD": AND, "VPAND": AND, "VORPS": ORR, "VXORPS": EOR,
+		"VPADDD": ADD, "VPSUBD": SUB, "VPCMPEQD": CMEQ, "VPCMPGTD": CMGT,
+		"VADDPD": FADD64, "VSUBPD": FSUB64,
 	}
 	sameOfOne  = map[string]two{"VSQRTPS": FSQRT, "VCVTPS2DQ": FCVTNS}
-	sameShift  = map[string]shift{"VPSLLD": SHL, "VPSRAD": SSHR, "VPSLLQ": SHL64, "VPSRLQ": USHR64}
+	sameShift  = map[string]shift{"VPSLLD": SHL, "VPSRAD": SSHR}
 	sameSum    = map[string]three{"VFMADD231PS": FMLA, "VFNMADD231PS": FMLS, "VFMADD231PD": FMLA64}
 	widenings  = map[string][2]two{"VCVTPS2PD": {FCVTL, FCVTL2}, "VPMOVSXDQ": {SXTL, SXTL2}}
 	sumOfOther = map[string]struct { // result times the second source, plus or minus the first
 		sum    three
 		negate bool
-	}{"VFMADD213PS": {FMLA, false}, "VFMSUB213PS": {FMLA, true}, "VFNMADD213PS": {FMLS, false}, "VFNMSUB213PS": {FMLS, true}}
+	}{
+		"VFMADD213PS": {FMLA, false}, "VFMSUB213PS": {FMLA, true}, "VFNMADD213PS": {FMLS, false},
+		"VFNMSUB213PS": {FMLS, true},
+	}
 )
 
 // vector translates an instruction on vectors; false: it cannot.

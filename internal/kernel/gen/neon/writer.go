@@ -17,7 +17,8 @@ type writer struct {
 // newWriter returns a writer for a package; generator is what the files name as their source.
 func newWriter(generator, pkg string) *writer { return &writer{generator: generator, pkg: pkg} }
 
-// function begins a function: its name, the declaration without it, the bytes of its arguments and results, and what it does.
+// function begins a function: its name, the declaration without it, the bytes of its arguments and results, and what it
+// does.
 func (w *writer) function(name, signature string, bytes int, doc ...string) {
 	fmt.Fprintf(&w.stubs, "\n// %s\n//\n//go:noescape\nfunc %s%s\n", strings.Join(doc, "\n// "), name,
 		strings.TrimPrefix(signature, "func"))
