@@ -338,7 +338,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru, block (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
-		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, pooler, mean, first_last, end, max, gpo, esa (got "min")`},
+		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, pooler, mean, first_last, end, weighted_mean, max, gpo, esa (got "min")`},
 		{func(c *Config) { *c = clip(); c.Model.Text.Style, c.Model.Text.Pool = "gru", "pooler" }, `model.text.pool: must not be pooler with a model.text.style other than bert, roberta, mpnet and block (got "pooler"); they have no first token that stands for a text`},
 		{func(c *Config) { *c = clip(); c.Model.Image.Style = "regions" }, `data.kind: must be "regions" with model.image.style "regions" (got "scenes"); other kinds have no features of regions`},
 		{func(c *Config) { c.Model.Image.Style, c.Data.Kind = "regions", "regions" }, `model.image.style: must not be "regions" (got "regions"); model.system "albef" reads pixels: use model.system "clip" or "matching"`},

@@ -34,9 +34,22 @@ func (x *job) peft() error {
 // bare says whether the text tower is written without the head of masked language modelling, whatever stands for a text.
 func (x *job) bare() bool { return x.To == Sentence || x.To == PEFT }
 
+// adaptable are the classes whose layers have the same names in all versions of transformers, and what stands before these
+// names in files of weights alone.
+var adaptable = map[string]string{"BertModel": "bert.", "RobertaModel": "roberta.", "MPNetModel": "mpnet.", "CLIPModel": "",
+	"CLIPTextModelWithProjection": "", "CLIPVisionModelWithProjection": ""}
+
 // adapters adds the files of PEFT for a class of transformers whose parameters are params. What of the class is trained
 // beside the adapters is written as a whole (modules_to_save).
 func (x *job) adapters(class string, naming weights.Naming, params []weights.Param) error {
+	inner, ok := adaptable[class]
+	if !ok {
+		key, style := "model.image.style", x.Config.Model.Image.Style
+		if x.Side == "text" {
+			key, style = "model.text.style", x.Config.Model.Text.Style
+		}
+		return x.refuse(key, style, "PEFT finds layers by their names, and those within "+class+" are not the same in all versions of transformers", asHF)
+	}
 	var list []weights.Param
 	adapted := 0
 	for _, p := range params {
@@ -64,6 +77,7 @@ func (x *job) adapters(class string, naming weights.Naming, params []weights.Par
 	list = list[:0]
 	for _, t := range renamed {
 		layer, own := path.Split(t.From)
+		t.Name = strings.TrimPrefix(t.Name, inner)
 		module, weight := strings.CutSuffix(t.Name, ".weight")
 		down, ok := x.params[layer+encoders.LoRADown]
 		switch {
@@ -78,9 +92,6 @@ func (x *job) adapters(class string, naming weights.Naming, params []weights.Par
 			x.note("%s is trained and part of no layer: scores have the scale of the model that the adapters are put into", t.Name)
 		case trainedBeside(t.From):
 			module := strings.TrimSuffix(module, ".bias")
-			if !weight && module == t.Name {
-				return x.refuse("model.image.pool", x.Config.Model.Image.Pooling(), "it is trained, and is more than a linear layer", asHF)
-			}
 			if !slices.Contains(saved, module) {
 				saved = append(saved, module)
 			}
@@ -106,8 +117,8 @@ func (x *job) adapters(class string, naming weights.Naming, params []weights.Par
 	return nil
 }
 
-// trainedBeside says whether a parameter of a transformer or its head is trained beside adapters: heads and pools are.
+// trainedBeside says whether a parameter of a transformer or its head is trained beside adapters: heads and the pooler are.
 func trainedBeside(name string) bool {
 	return strings.HasPrefix(name, "image_proj/") || strings.HasPrefix(name, "text_proj/") ||
-		strings.HasPrefix(name, "image/pool/") || strings.HasPrefix(name, "text/pooler/")
+		strings.HasPrefix(name, "text/pooler/")
 }

@@ -34,8 +34,8 @@ func newExportCommand() *cobra.Command {
   albef       towers, fusion layers, heads, momentum encoder and queues under ALBEF's names
   sentence-transformers
               the text tower with its pool, layers, length and prompts, for SentenceTransformer
-  peft        the adapters of a run with model.lora, for peft.PeftModel; --base-model names the
-              model of transformers that it was tuned from
+  peft        the adapters of a run with model.lora, for peft.PeftModel: of BERT, RoBERTa, MPNet
+              and CLIP; --base-model names the model that it was tuned from
   onnx        image.onnx, text.onnx and dual.onnx with heads and scores, opset 17; weights of
               more than 1.5 GB lie beside them
 

@@ -111,7 +111,7 @@ func TestExportTwinAverage(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--to must be one of geoalign, hf, timm, open_clip, albef, onnx, sentence-transformers (got \"gguf\")", []string{"export", "--checkpoint", at("run"), "--to", "gguf", "--out", at("x")}},
+		{"--to must be one of geoalign, hf, timm, open_clip, albef, onnx, sentence-transformers, peft (got \"gguf\")", []string{"export", "--checkpoint", at("run"), "--to", "gguf", "--out", at("x")}},
 		{"export needs --to", []string{"export", "--checkpoint", at("run"), "--out", at("x")}},
 		{"--side must be image or text (got \"both\")", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--side", "both", "--out", at("x")}},
 		{"--dtype must be one of fp32, fp16, bf16 (got \"int8\")", []string{"export", "--checkpoint", at("run"), "--to", "hf", "--dtype", "int8", "--out", at("x")}},

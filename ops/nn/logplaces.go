@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
+	"github.com/geoalign/geoalign/ops/nn/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/op"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -34,5 +35,6 @@ func LogPlaces(like *gorgonia.Node, l, d int) *gorgonia.Node {
 				return nil
 			}, nil
 		},
+		On: oncuda.LogPlaces(l, d),
 	}, like)
 }

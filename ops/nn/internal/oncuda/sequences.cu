@@ -77,3 +77,10 @@ extern "C" __global__ void sinusoids(float *y, int64 n, int cols, int l) {
   y[at] = (float)sin(angle);
   y[at + 1] = (float)cos(angle);
 }
+
+// y (rows, cols): the logarithm of the number, from 1 on, of place p of each l rows.
+extern "C" __global__ void log_places(float *y, int64 n, int cols, int l) {
+  int64 at = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= n) return;
+  y[at] = (float)log((double)(at / cols % l + 1));
+}

@@ -69,3 +69,12 @@ func Sinusoids(l, d int) cuda.Steps {
 		return func() { k.Enqueue(cuda.Grid{X: cuda.Blocks(n/2, 256), Threads: 256}, c.Out, int64(n), d, l) }
 	})
 }
+
+// LogPlaces is the step of the logarithms of the numbers of l places.
+func LogPlaces(l, d int) cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		n := c.Out.Shape.TotalSize()
+		k := cuda.Load(c, sequencesSource, "log_places", cuda.Value("PIECE", 1), cuda.Is("COPY", false))
+		return func() { k.Enqueue(cuda.Grid{X: cuda.Blocks(n, 256), Threads: 256}, c.Out, int64(n), d, l) }
+	})
+}
