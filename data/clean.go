@@ -9,16 +9,13 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
-	"golang.org/x/text/unicode/norm"
-
-	"github.com/geoalign/geoalign/internal/normalform"
 )
 
-// Rules by which captions are cleaned. The last three are those of open_clip; of ftfy, which repairs texts there, they
-// have NFC alone.
+// Rules by which captions are cleaned. The last three are those of open_clip, which begin with what ftfy repairs.
 const (
 	CleanALBEF        = "albef"        // CleanCaption
 	CleanNone         = "none"         // as they are
+	CleanLowercase    = "lowercase"    // in lower case alone, as do_lower_case of sentence-transformers
 	CleanWhitespace   = "whitespace"   // HTML entities read, runs of white space one space, none at the ends
 	CleanLower        = "lower"        // and in lower case
 	CleanCanonicalize = "canonicalize" // and without ASCII punctuation; _ is a space
@@ -29,6 +26,8 @@ func Clean(rule, s string, maxWords int) string {
 	switch rule {
 	case CleanNone:
 		return s
+	case CleanLowercase:
+		return lower(s)
 	case CleanWhitespace:
 		return joinFields(unescape(s))
 	case CleanLower:
@@ -50,8 +49,8 @@ func Clean(rule, s string, maxWords int) string {
 // blank says that a rule leaves nothing of a caption.
 func blank(rule, s string) bool { return strings.TrimSpace(Clean(rule, s, 0)) == "" }
 
-// unescape reads HTML entities twice, as captions of the web are often escaped twice.
-func unescape(s string) string { return htmlText(htmlText(normalform.String(norm.NFC, s))) }
+// unescape repairs a text and reads HTML entities twice, as captions of the web are often escaped twice.
+func unescape(s string) string { return htmlText(htmlText(repaired(s))) }
 
 // joinFields puts one space between the words of s. Separators of information are white space too.
 func joinFields(s string) string {

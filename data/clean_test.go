@@ -1,33 +1,17 @@
 package data
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
-// TestCleanLikeOpenCLIP compares with the cleaning functions of open_clip, of whose ftfy only NFC is left
-// (tools/goldens/tokenizer_kinds.py).
+// TestCleanLikeOpenCLIP compares with the cleaning functions of open_clip with ftfy (tools/goldens/openclip_clean.py).
 func TestCleanLikeOpenCLIP(t *testing.T) {
-	f, err := os.Open("tokenizer/testdata/kinds/goldens.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var g struct {
-		Texts        []string
-		Whitespace   []string `json:"clip_whitespace"`
-		Lower        []string `json:"clip_lower"`
-		Canonicalize []string `json:"clip_canonicalize"`
-	}
-	if err := json.NewDecoder(z).Decode(&g); err != nil {
-		t.Fatal(err)
-	}
+	var g struct{ Texts, Whitespace, Lower, Canonicalize []string }
+	check.OK(t, json.Unmarshal(check.Get(os.ReadFile("testdata/openclip_clean.json"))(t), &g))
 	if len(g.Texts) < 300 {
 		t.Fatalf("%d texts", len(g.Texts))
 	}

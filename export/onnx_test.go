@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -308,11 +309,17 @@ func TestCleanIsTold(t *testing.T) {
 		want            bool
 	}{
 		{"albef", export.ALBEF, "albef", false}, {"albef", export.ALBEF, "lower", true}, {"albef", export.ONNX, "albef", true}, {"albef", export.ONNX, "none", false},
-		{"clip", export.HF, "none", false}, {"clip", export.OpenCLIP, "none", true}, {"clip", export.OpenCLIP, "lower", true}, // open_clip cleans texts itself
+		{"clip", export.HF, "none", false}, {"clip", export.OpenCLIP, "none", true}, {"clip", export.OpenCLIP, "lower", false}, {"clip", export.OpenCLIP, "albef", true}, // open_clip cleans texts itself
 	} {
 		w := written(t, exporttest.New(t, exporttest.Find(t, c.tiny, "data.clean="+c.clean)), export.Options{To: c.to})
 		if told := strings.Contains(strings.Join(w.Notes, "\n"), fmt.Sprintf("data.clean = %q", c.clean)); told != c.want {
 			t.Errorf("%v: notes %q", c, w.Notes)
+		}
+		if c.to == export.OpenCLIP && c.clean == "lower" {
+			b := check.Get(os.ReadFile(filepath.Join(w.Path, "open_clip_config.json")))(t)
+			if !regexp.MustCompile(`"tokenizer_kwargs":\s*{\s*"clean":\s*"lower"`).Match(b) {
+				t.Errorf("open_clip_config.json does not say how texts are cleaned: %s", b)
+			}
 		}
 	}
 }

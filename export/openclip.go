@@ -83,6 +83,12 @@ func (x *job) openCLIP() error {
 	if err != nil {
 		return err
 	}
+	switch clean := x.Config.Data.Clean; clean {
+	case data.CleanWhitespace, data.CleanLower, data.CleanCanonicalize:
+		words["tokenizer_kwargs"] = object{"clean": clean}
+	case data.CleanNone:
+		x.note("it cleans texts before its tokenizer reads them (ftfy, HTML entities, white space), and here they were read as they are (data.clean = %q)", data.CleanNone)
+	}
 	x.class = "CLIP"
 	x.json("open_clip_config.json", object{
 		"model_cfg":      object{"embed_dim": x.sides.Image.Head.Dimension(), "quick_gelu": v.Activation == "quick_gelu", "vision_cfg": vision, "text_cfg": words},
@@ -90,9 +96,6 @@ func (x *job) openCLIP() error {
 	})
 	if n := x.Config.Data.Tokens; n < p.Positions {
 		x.note("texts are cut to %d tokens (data.tokens), which its configuration has no place for: it reads %d (context_length)", n, p.Positions)
-	}
-	if x.Config.Data.Clean == data.CleanNone {
-		x.note("it cleans texts before its tokenizer reads them (ftfy, HTML entities, white space), and here they were read as they are (data.clean = %q)", data.CleanNone)
 	}
 	x.tensors("open_clip_model.safetensors", list, map[string]string{"format": "pt"})
 	x.load = fmt.Sprintf("open_clip.create_model_from_pretrained(%q)", "local-dir:"+x.Out)

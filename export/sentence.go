@@ -63,7 +63,7 @@ func (x *job) sentence() error {
 	}
 	x.json("modules.json", modules)
 	d := x.Config.Data
-	x.json("sentence_bert_config.json", object{"max_seq_length": d.Tokens, "do_lower_case": d.Clean == data.CleanLower})
+	x.json("sentence_bert_config.json", object{"max_seq_length": d.Tokens, "do_lower_case": d.Clean == data.CleanLower || d.Clean == data.CleanLowercase})
 	prompts := object{}
 	for _, item := range d.Prompts {
 		name, text, _ := strings.Cut(item, "=")

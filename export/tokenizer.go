@@ -9,6 +9,13 @@ import (
 	"github.com/geoalign/geoalign/encoders"
 )
 
+// cleans are the rules by which the programs of forms clean texts themselves, by what is written for them, besides none.
+var cleans = map[string][]string{
+	ALBEF:    {data.CleanALBEF},
+	Sentence: {data.CleanLower, data.CleanLowercase},
+	OpenCLIP: {data.CleanWhitespace, data.CleanLower, data.CleanCanonicalize},
+}
+
 // tokenizerFiles adds tokenizer.json with tokenizer_config.json, and of a WordPiece vocabulary vocab.txt.
 func (x *job) tokenizerFiles() error {
 	t := x.Tokenizer
@@ -32,8 +39,7 @@ func (x *job) tokenizerFiles() error {
 	}
 	x.text("tokenizer.json", b)
 	// whose program has that rule
-	if clean := x.Config.Data.Clean; clean != data.CleanNone && !(x.To == ALBEF && clean == data.CleanALBEF) &&
-		!(x.To == Sentence && clean == data.CleanLower) {
+	if clean := x.Config.Data.Clean; clean != data.CleanNone && !slices.Contains(cleans[x.To], clean) {
 		x.note("captions were cleaned before the tokenizer read them (data.clean = %q), which its files do not do: clean texts in the same way first", clean)
 	}
 	c := object{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": x.Config.Data.Tokens,

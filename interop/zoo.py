@@ -5,8 +5,10 @@
 go test ./interop -run TestZoo calls it. Each model gets a folder FOLDER/FAMILY-NUMBER with its files, and FOLDER/FAMILY-NUMBER.safetensors has the
 inputs and outputs, by the names of stored_models.py. A package that is not there is told in a line, with the exit status 77.
 """
+import json
 import os
 import sys
+import types
 
 try:
     import torch
@@ -142,7 +144,76 @@ def bert():
         yield T.BertModel, T.BertConfig(**sizes(max_position_embeddings=30, **c))
 
 
-TEXTS = [bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
+class JinaV2(torch.nn.Module):
+    """jina-embeddings-v2 by its paper (Guenther et al. 2023) and the names of its repository, whose code is not in transformers:
+    BERT with ALiBi in both directions, and GEGLU with the norm behind the addition."""
+
+    def __init__(self, c):
+        super().__init__()
+        nn, w = torch.nn, c.hidden_size
+        self.config, self.base_model = c, self
+        named = lambda **parts: nn.ModuleDict(parts)
+        norm = lambda: nn.LayerNorm(w, eps=c.layer_norm_eps)
+        self.embeddings = named(word_embeddings=nn.Embedding(c.vocab_size, w), token_type_embeddings=nn.Embedding(c.type_vocab_size, w), LayerNorm=norm())
+        layer = lambda: named(attention=named(self=named(query=nn.Linear(w, w), key=nn.Linear(w, w), value=nn.Linear(w, w)), output=named(dense=nn.Linear(w, w), LayerNorm=norm())),
+                              mlp=named(gated_layers=nn.Linear(w, 2 * c.intermediate_size, bias=False), wo=nn.Linear(c.intermediate_size, w), layernorm=norm()))
+        self.encoder = named(layer=nn.ModuleList(layer() for _ in range(c.num_hidden_layers)))
+
+    @staticmethod
+    def slopes(n):
+        power = 2 ** (n.bit_length() - 1)
+        first = [2 ** (-8 * (i + 1) / power) for i in range(power)]
+        return torch.tensor(first + [2 ** (-4 * (2 * i + 1) / power) for i in range(n - power)])
+
+    def forward(self, input_ids, attention_mask):
+        e, h, n = self.embeddings, self.config.num_attention_heads, input_ids.shape[1]
+        x = e["LayerNorm"](e["word_embeddings"](input_ids) + e["token_type_embeddings"].weight[0])
+        place = torch.arange(n)
+        bias = -(place[:, None] - place[None]).abs() * self.slopes(h)[:, None, None] + (attention_mask[:, None, None] - 1) * 1e9
+        for l in self.encoder["layer"]:
+            q, k, v = (l["attention"]["self"][p](x).unflatten(-1, (h, -1)).transpose(1, 2) for p in ("query", "key", "value"))
+            y = torch.softmax(q @ k.transpose(2, 3) / q.shape[-1] ** 0.5 + bias, -1) @ v
+            x = l["attention"]["output"]["LayerNorm"](x + l["attention"]["output"]["dense"](y.transpose(1, 2).flatten(2)))
+            gate, value = l["mlp"]["gated_layers"](x).chunk(2, -1)
+            x = l["mlp"]["layernorm"](x + l["mlp"]["wo"](torch.nn.functional.gelu(gate) * value))
+        return types.SimpleNamespace(last_hidden_state=x)
+
+    def save_pretrained(self, where):
+        save_file(self.state_dict(), where + "/model.safetensors")
+        with open(where + "/config.json", "w") as f:
+            json.dump(dict(self.config.to_dict(), position_embedding_type="alibi", feed_forward_type="geglu"), f)
+
+
+def jina_v2():
+    for c in (dict(), dict(num_attention_heads=4, type_vocab_size=1), dict(num_attention_heads=6, layer_norm_eps=1e-3), dict(num_attention_heads=12, hidden_act="relu")):
+        yield JinaV2, T.BertConfig(**sizes(max_position_embeddings=99, **c))
+
+
+class NTK(T.GteModel):
+    """GTE whose rotary positions are scaled as its repository does it ("ntk"), which the class of transformers has not."""
+
+    def __init__(self, c):
+        factor, c.factor = c.factor, None
+        super().__init__(c)
+        d, theta = c.hidden_size // c.num_attention_heads, c.rope_parameters["rope_theta"]
+        self.rotary_emb.inv_freq = (theta * factor) ** (-torch.arange(0, d, 2).float() / d) / factor ** (2 / d)
+        self.factor, self.theta = factor, theta
+
+    def save_pretrained(self, where):
+        super().save_pretrained(where)
+        with open(where + "/config.json") as f:
+            c = json.load(f)
+        del c["rope_parameters"]
+        with open(where + "/config.json", "w") as f:
+            json.dump(dict(c, model_type="new", rope_theta=self.theta, rope_scaling={"type": "ntk", "factor": self.factor}), f)
+
+
+def gte_ntk():
+    for c in (dict(factor=2.0), dict(factor=3.5, num_attention_heads=2, rope_parameters={"rope_type": "default", "rope_theta": 70.0})):
+        yield NTK, T.GteConfig(**sizes(**{**dict(rope_parameters={"rope_type": "default", "rope_theta": 10000.0}), **c}))
+
+
+TEXTS = [jina_v2, gte_ntk, bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
 
 def saver(model, config=None):
     def save(where):
@@ -204,6 +275,45 @@ def convnext():
         yield model, 64, run, saver(model, True)
 
 
+def dual(name, model, end=None):
+    """Both towers: features of pictures and of texts that end with a token."""
+    c = model.config
+    size, vocab, pad = c.vision_config.image_size, c.text_config.vocab_size, c.text_config.pad_token_id or 0
+    randomise(model)
+    x = torch.randint(5, vocab - 5, (ROWS, WORDS))
+    if end is not None:
+        x[torch.arange(ROWS), lengths.long() - 1] = end
+    x = torch.where(mask.bool(), x, pad)
+    pixels = torch.randn(ROWS, 3, size, size)
+
+    def save(where):
+        model.save_pretrained(where)
+        names = ["w%d" % i for i in range(vocab)]
+        names[:5], names[pad] = ["[UNK]" if pad == 0 else "[PAD]", "[CLS]", "[SEP]", "[MASK]", "w"], "[PAD]"
+        if "[UNK]" not in names:
+            names[0] = "[UNK]"
+        with open(where + "/vocab.txt", "w") as f:
+            f.write("\n".join(names) + "\n")
+    out = model(input_ids=x, pixel_values=pixels, attention_mask=mask)
+    put(name, model, dict(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=out.image_embeds, text_features=out.text_embeds), save)
+
+
+VISION = dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=40, image_size=16, patch_size=4)
+
+
+def chinese_clip():
+    for text, vision in ((dict(), dict()), (dict(type_vocab_size=1, hidden_act="gelu_new"), dict(hidden_act="gelu")), (dict(hidden_size=32, num_attention_heads=4, layer_norm_eps=1e-4), dict(layer_norm_eps=1e-3))):
+        yield T.ChineseCLIPModel(T.ChineseCLIPConfig(text_config=sizes(**{**dict(max_position_embeddings=30), **text}), vision_config={**VISION, **vision}, projection_dim=20)), None
+
+
+def metaclip_2():
+    for text, vision in ((dict(), dict()), (dict(hidden_act="gelu", hidden_size=32, num_attention_heads=4), dict(hidden_act="gelu_new", layer_norm_eps=1e-3)), (dict(num_hidden_layers=1), dict(num_hidden_layers=1))):
+        text = {**WIDTHS, **dict(max_position_embeddings=WORDS, bos_token_id=0, eos_token_id=2, pad_token_id=1, projection_dim=20), **text}
+        yield T.MetaClip2Model(T.MetaClip2Config(text_config=text, vision_config={**VISION, **vision, "projection_dim": 20}, projection_dim=20)), 2
+
+
+DUALS = [chinese_clip, metaclip_2]
+
 IMAGES = [mobile, efficientnet_lite, convnext]
 
 with torch.no_grad():
@@ -213,6 +323,12 @@ with torch.no_grad():
         torch.manual_seed(5)
         for i, (model, size, run, save) in enumerate(family()):
             image(f"{family.__name__}-{i}", model, size, run, save)
+    for family in DUALS:
+        if wanted and family.__name__ not in wanted:
+            continue
+        torch.manual_seed(7)
+        for i, (model, end) in enumerate(family()):
+            dual(f"{family.__name__}-{i}", model, end)
     for family in TEXTS:
         if wanted and family.__name__ not in wanted:
             continue

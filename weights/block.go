@@ -23,6 +23,7 @@ type blockFacts struct {
 	mlp, act, norm   []string
 	theta            []string
 	longest          []string
+	ntk              bool // rotary positions of type ntk are those of GTE
 }
 
 // Usual names of the keys.
@@ -162,7 +163,7 @@ func (d *description) block(o blockFacts) error {
 		b.Buckets = v.shape[0]
 	}
 	if b.Places == encoders.PlacesRotary {
-		d.rotaryPlaces(k, &b, o.theta, inner/heads)
+		d.rotaryPlaces(k, &b, o, inner/heads)
 	}
 	windows(k, &b, depth)
 	if k.err != nil {
@@ -179,11 +180,7 @@ func (d *description) block(o blockFacts) error {
 	d.set("model.text.pool", d.pool(o.pool))
 	d.set("model.text.eps", cmp.Or(k.number(o.norm...), o.eps))
 	d.blockKeys("model.text.block.", b)
-	longest, err := d.longest()
-	if err == nil && longest > 0 && longest < positions {
-		d.set("data.tokens", longest)
-	}
-	return err
+	return d.lengths(positions, false)
 }
 
 // blockKeys sets the keys of a block that are not its defaults.
@@ -200,22 +197,24 @@ func (d *description) blockKeys(prefix string, b encoders.Block) {
 
 // rotaryPlaces reads how queries and keys are turned: keys of newer files stand in rope_parameters, of all layers or of
 // each kind of them, of older ones beside the others and in rope_scaling.
-func (d *description) rotaryPlaces(k *keys, b *encoders.Block, theta []string, head int) {
+func (d *description) rotaryPlaces(k *keys, b *encoders.Block, o blockFacts, head int) {
 	whole := k.below("rope_parameters", "rope_scaling")
 	near := whole.below("sliding_attention")
 	if full := whole.below("full_attention"); full.all != nil {
 		whole = full
 	}
-	b.Theta = cmp.Or(whole.number("rope_theta"), k.number(theta...), b.Theta)
+	b.Theta = cmp.Or(whole.number("rope_theta"), k.number(o.theta...), b.Theta)
 	local := cmp.Or(near.number("rope_theta"), k.number("local_rope_theta", "rope_local_base_freq"), b.LocalTheta)
 	if b.LocalTheta = local; local == b.Theta {
 		b.LocalTheta = 0
 	}
-	kind := cmp.Or(whole.text("rope_type", "type"), "default")
-	switch kind {
-	case "default":
-	case "linear":
-		b.Stretch = cmp.Or(whole.number("factor"), 1)
+	kind, factor := cmp.Or(whole.text("rope_type", "type"), "default"), cmp.Or(whole.number("factor"), 1)
+	switch {
+	case kind == "default":
+	case kind == "linear":
+		b.Stretch = factor
+	case kind == "ntk" && o.ntk && whole.all["mixed_b"] == nil: // with s = factor: (s theta)^(-2i/d) / s^(2/d)
+		b.Theta, b.Stretch = b.Theta*factor, math.Pow(factor, 2/float64(head))
 	default:
 		k.err = errors.Join(k.err, fmt.Errorf("%s has rotary positions of type %q, and default and linear are read", d.path, kind))
 	}

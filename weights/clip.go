@@ -1,41 +1,62 @@
 package weights
 
-// clip is CLIP (Radford et al. 2021) of Hugging Face, or one of its towers.
+// clip is CLIP (Radford et al. 2021) and MetaCLIP 2 (Chuang et al. 2025) of Hugging Face, or one of their towers.
 var clip = family{
 	name:  "clip",
-	types: []string{"clip", "clip_vision_model", "clip_text_model"},
-	parts: []part{{
-		prefixes: []string{"vision_model.", ""},
-		marks:    []string{"embeddings.class_embedding", "pre_layrnorm.weight"},
-		needs: append([]rule{
-			{"image/patch_embed/weight", "embeddings.patch_embedding.weight", flat},
-			{"image/cls_token", "embeddings.class_embedding", vector},
-			{"image/pos_embed", "embeddings.position_embedding.weight", matrix},
-			{"image/norm_pre/*", "pre_layrnorm.*", nil},
-			{"image/norm/*", "post_layernorm.*", nil},
-		}, clipBlocks...),
-		unneeded: []string{"embeddings.position_ids"},
-	}, {
+	types: []string{"clip", "clip_vision_model", "clip_text_model", "metaclip_2", "metaclip_2_vision_model", "metaclip_2_text_model"},
+	parts: []part{clipVision, {
 		prefixes: []string{"text_model.", ""},
 		marks:    []string{"embeddings.token_embedding.weight", "final_layer_norm.weight"},
 		needs:    clipText,
 		unneeded: []string{"embeddings.position_ids"},
-	}, {
-		prefixes: []string{"visual_projection."},
-		marks:    []string{"weight"},
-		needs:    []rule{{"image_proj/weight", "weight", nil}},
-	}, {
-		prefixes: []string{"text_projection."},
-		marks:    []string{"weight"},
-		needs:    []rule{{"text_proj/weight", "weight", nil}},
-	}, logitScale},
+	}, clipHead("visual_projection.", "image_proj/weight"), clipHead("text_projection.", "text_proj/weight"), logitScale},
 	describe: func(d *description) error {
-		return d.towers(
-			imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
-				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}},
+		return d.towers(clipImage(d),
 			textFacts{style: "clip", activation: "quick_gelu", pool: "end", eps: 1e-5, heads: ofClass(d, 8),
 				tokens: true})
 	},
+}
+
+// chineseCLIP is Chinese-CLIP (Yang et al. 2022) of Hugging Face: the image tower of CLIP beside a BERT, of which the
+// first token stands for a text.
+var chineseCLIP = family{
+	name:  "chinese-clip",
+	types: []string{"chinese_clip", "chinese_clip_vision_model", "chinese_clip_text_model"},
+	parts: []part{clipVision, bertText("text_model.", ""), clipHead("visual_projection.", "image_proj/weight"),
+		clipHead("text_projection.", "text_proj/weight"), logitScale},
+	describe: func(d *description) error {
+		style, err := d.tokenTypes()
+		if err != nil {
+			return err
+		}
+		return d.towers(clipImage(d), textFacts{style: style, activation: "gelu", pool: "class", eps: styleEps[style],
+			heads: ofClass(d, 12), said: ofClass(d, 1e-12)})
+	},
+}
+
+// clipVision is the image tower of CLIP.
+var clipVision = part{
+	prefixes: []string{"vision_model.", ""},
+	marks:    []string{"embeddings.class_embedding", "pre_layrnorm.weight"},
+	needs: append([]rule{
+		{"image/patch_embed/weight", "embeddings.patch_embedding.weight", flat},
+		{"image/cls_token", "embeddings.class_embedding", vector},
+		{"image/pos_embed", "embeddings.position_embedding.weight", matrix},
+		{"image/norm_pre/*", "pre_layrnorm.*", nil},
+		{"image/norm/*", "post_layernorm.*", nil},
+	}, clipBlocks...),
+	unneeded: []string{"embeddings.position_ids"},
+}
+
+// clipHead is a projection without a bias.
+func clipHead(prefix, ours string) part {
+	return part{prefixes: []string{prefix}, marks: []string{"weight"}, needs: []rule{{ours, "weight", nil}}}
+}
+
+// clipImage is what the image tower of CLIP has where no file says other.
+func clipImage(d *description) imageFacts {
+	return imageFacts{style: "clip", activation: "quick_gelu", pool: "class", eps: 1e-5, heads: ofClass(d, 12),
+		preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}}
 }
 
 // logitScale is the logarithm of the scale of the scores, 1/temperature.

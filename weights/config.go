@@ -96,7 +96,12 @@ type openCLIPWords struct {
 	PadMask     bool   `json:"use_pad_mask"`   // padding is not read
 	Class       bool   `json:"embed_cls"`      // a token behind the text that stands for it
 	Pool        string `json:"pool_type"`
-	HuggingFace string `json:"hf_model_name"` // empty: a tower of open_clip
+	HuggingFace string `json:"hf_model_name"`     // empty: a tower of open_clip
+	Tokenizer   string `json:"hf_tokenizer_name"` // empty: that of CLIP
+	Reads       struct {
+		Clean string `json:"clean"` // empty: lower with the tokenizer of CLIP, whitespace with others
+		Strip bool   `json:"strip_sep_token"`
+	} `json:"tokenizer_kwargs"`
 	openCLIPLayers
 }
 

@@ -576,3 +576,32 @@ func FuzzModel(f *testing.F) {
 		}
 	})
 }
+
+// What open_clip does to texts before its tokenizer reads them is known by its configuration, of other families nothing.
+func TestTextsAreCleaned(t *testing.T) {
+	with := func(kwargs string) map[string]string {
+		return map[string]string{"open_clip_config.json": openCLIPConfig1(t, "open_clip_siglip", `"no_causal_mask": true`, kwargs+`, "no_causal_mask": true`)}
+	}
+	for _, c := range []struct {
+		name        string
+		files       map[string]string
+		clean, want string // want: in the error
+	}{
+		{"clip", nil, "", ""}, {"bert", nil, "", ""}, {"open_clip", nil, "lower", ""}, {"open_clip", map[string]string{"open_clip_config.json": ""}, "lower", ""},
+		{"open_clip_siglip", with(`"hf_tokenizer_name": "x"`), "whitespace", ""},
+		{"open_clip_siglip", with(`"hf_tokenizer_name": "x", "tokenizer_kwargs": {"clean": "canonicalize"}`), "canonicalize", ""},
+		{"open_clip_siglip", with(`"tokenizer_kwargs": {"clean": "whitespace"}`), "whitespace", ""},
+		{"open_clip_siglip", with(`"tokenizer_kwargs": {"clean": "clips"}`), "", `tokenizer_kwargs.clean = "clips" in text_cfg: whitespace, lower and canonicalize are read`},
+	} {
+		m, err := Open(copied(t, c.name, c.files))
+		if c.want != "" {
+			check.Error(t, err, c.want)
+			continue
+		}
+		check.OK(t, err)
+		if m.Clean != c.clean {
+			t.Errorf("%s %v: texts are cleaned by %q, want %q", c.name, c.files, m.Clean, c.clean)
+		}
+		check.OK(t, m.Close())
+	}
+}

@@ -25,6 +25,7 @@ type Model struct {
 	TowerNotes []string
 	Encoder    Encoder
 	Tokenizer  Tokenizer
+	Clean      string // how open_clip cleans texts before its tokenizer reads them; empty: no file says that it does
 
 	file     *File
 	fit      *fit
@@ -117,7 +118,11 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 	if odd := fit.odd(); len(odd) > 0 {
 		return nil, fmt.Errorf("%s as %s: its layers have tensors that are not read (%s), and compute something else than layers here", f.Path, fit.name, some(odd))
 	}
-	return &Model{Family: fit.name, Encoder: d.encoder(), TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
+	clean, err := d.clean()
+	if err != nil {
+		return nil, err
+	}
+	return &Model{Clean: clean, Family: fit.name, Encoder: d.encoder(), TowerNotes: d.towerNotes, Notes: d.notes, Unlike: d.unlike, Tokenizer: facts.tokenizer, file: f, fit: fit,
 		settings: d.settings, smooth: d.smooth, read: map[string]how{}}, nil
 }
 

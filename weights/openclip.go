@@ -98,6 +98,32 @@ func (d *description) openCLIPActivation(side string) string {
 	return "gelu"
 }
 
+// clean is how open_clip cleans texts before its tokenizer reads them, by the names of its own configuration; empty for
+// other families.
+func (d *description) clean() (string, error) {
+	if d.openCLIP == nil {
+		if d.name == openCLIP.name || d.name == openCLIPTimm.name {
+			return "lower", nil
+		}
+		return "", nil
+	}
+	said := d.openCLIP.Model.Text
+	if said.Reads.Strip {
+		d.differs("the tokenizer has strip_sep_token = true in tokenizer_kwargs, and the token behind a text is read here")
+	}
+	switch clean := said.Reads.Clean; clean {
+	case "":
+		if said.Tokenizer == "" {
+			return "lower", nil
+		}
+		return "whitespace", nil
+	case "whitespace", "lower", "canonicalize":
+		return clean, nil
+	default:
+		return "", fmt.Errorf("%s has tokenizer_kwargs.clean = %q in text_cfg: whitespace, lower and canonicalize are read", d.path, clean)
+	}
+}
+
 // openCLIPTowers sets the keys of a dual encoder of open_clip with an image tower.
 func (d *description) openCLIPTowers(image imageFacts) error {
 	if d.has("siglip/bias") { // the scores are those of SigLIP's loss

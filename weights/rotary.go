@@ -67,7 +67,7 @@ var gte = family{
 	describe: func(d *description) error {
 		k := d.keys()
 		o := usualBlock(postRotary(160000), "gelu", 1e-12, 8192)
-		o.pool = "class"
+		o.pool, o.ntk = "class", true
 		k.refuse("logn_attention_scale", "scores without it are read")
 		if kind := k.text("layer_norm_type"); kind == "rms_norm" {
 			o.Norm = encoders.NormRoot

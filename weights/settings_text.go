@@ -72,6 +72,11 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.activation", o.activation)
 	d.set("model.text.pool", d.pool(o.pool))
 	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
+	return d.lengths(positions, o.tokens)
+}
+
+// lengths sets data.tokens by what the files beside the weights say, to all positions where whole and they say nothing.
+func (d *description) lengths(positions int, whole bool) error {
 	longest, err := d.longest()
 	switch {
 	case err != nil:
@@ -82,7 +87,7 @@ func (d *description) text(o textFacts) error {
 		d.set("data.tokens", positions)
 	case longest > 0 && longest < positions:
 		d.set("data.tokens", longest)
-	case o.tokens:
+	case whole:
 		d.set("data.tokens", positions-max(0, d.classes("image/cls_token")-1)) // the first token of a text is there as often
 	}
 	return nil

@@ -57,8 +57,9 @@ type Data struct {
 	MaxWords int `toml:"max_words" when:"words and clean=albef" max:"65536"`
 	// token positions per caption, [CLS] and the like included
 	Tokens int `toml:"tokens" when:"words" max:"65536"`
-	// albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | whitespace
-	// | lower | canonicalize (as in open_clip: HTML entities and white space; and lower case; and no punctuation)
+	// albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | lowercase
+	// | whitespace | lower | canonicalize (as in open_clip: quotation marks, HTML entities and white space; and lower
+	// case; and no punctuation)
 	Clean string `toml:"clean" when:"words"`
 	// texts that stand before every text by their names, each as name=text, such as "query=query: "
 	Prompts []string `toml:"prompts" when:"one encoder and words"`
@@ -181,7 +182,7 @@ func (d *Data) Check(k *section.Checker) {
 	k.Require("data.tokens", k.Value("model.text.style") == "gru" ||
 		float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
-	k.OneOf("data.clean", "albef", "none", "whitespace", "lower", "canonicalize")
+	k.OneOf("data.clean", "albef", "none", "lowercase", "whitespace", "lower", "canonicalize")
 	k.OneOf("data.template", TemplateALBEF, TemplateFile)
 	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`,
 		"a learned vocabulary has no file that says more")

@@ -55,7 +55,7 @@ func encoderSettings(m *weights.Model) (list []weights.Setting, err error) {
 	}
 	clean := data.CleanNone
 	if e.Lower {
-		clean = data.CleanLower
+		clean = data.CleanLowercase
 	}
 	set("data.clean", clean)
 	set("data.prompts", append([]string{}, e.Prompts...))
@@ -94,7 +94,7 @@ func used(m *weights.Model, o run.OpenOptions) (*run.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, err := tokenizerOf(cfg)
+	tok, err := tokenizerOf(cfg, m)
 	if err != nil {
 		return nil, err
 	}

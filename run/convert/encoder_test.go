@@ -170,6 +170,7 @@ func TestEncoderRefused(t *testing.T) {
 		{nil, nil, []string{"data.prompt=query"}, "data.prompt: names a prompt, and the encoder has none: leave it empty"},
 		{nil, nil, []string{"data.tokens=7"}, "data.tokens: must be at most model.text.positions (got 7); raise model.text.positions or lower data.tokens"},
 		{map[string]string{"vocab.txt": strings.Repeat("w\n", 30)}, nil, nil, "data.vocab: "},
+		{map[string]string{"vocab.txt": longVocabulary(99)}, nil, nil, "has 99 tokens, and the embeddings of words in "},
 	} {
 		folder := sentenceFolder(t, c.files, c.kinds...)
 		if _, err := Open(folder, run.OpenOptions{Set: c.sets}); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -232,4 +233,13 @@ func TestTokenTypes(t *testing.T) {
 		near(t, fmt.Sprint(n, " types"), got, want)
 		check.Get(Import(t.Context(), ImportOptions{From: folder, Out: filepath.Join(t.TempDir(), "run")}))(t)
 	}
+}
+
+// longVocabulary is a vocab.txt of n tokens.
+func longVocabulary(n int) string {
+	text := "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
+	for i := 5; i < n; i++ {
+		text += fmt.Sprintf("w%d\n", i)
+	}
+	return text
 }
