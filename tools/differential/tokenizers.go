@@ -26,7 +26,11 @@ func compareTokenizers(o *options) (*result, error) {
 	r := new(result)
 	refused := map[string]int{}
 	for _, c := range cases {
-		t, err := tokenizer.Load(filepath.Join(o.dir, c.Name+".json"), tokenizer.TemplateFile)
+		path := filepath.Join(o.dir, c.Name)
+		if filepath.Ext(path) == "" {
+			path += ".json"
+		}
+		t, err := tokenizer.Load(path, tokenizer.TemplateFile)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				r.differ("%s: a refusal is one line (got %v)", c.Name, err)

@@ -9,6 +9,7 @@ import pathlib
 import random
 import sys
 
+import sentencepiece
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 import tokens_families
@@ -115,4 +116,15 @@ for name, t in made.items():
     t.enable_truncation(case["most"])
     case["cut"] = [encoded(t, s) or [] for s in texts]
     cases.append(case)
+for i, model in enumerate(tokens_families.sentences(r, TRAIN)):
+    # a .model without a tokenizer.json beside it, whose texts end with </s>, as T5 reads it
+    where = folder / f"sentences-{i}"
+    where.mkdir()
+    (where / "spiece.model").write_bytes(model)
+    (where / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer"}')
+    p = sentencepiece.SentencePieceProcessor(model_proto=model)
+    texts = [text(r).replace("\0", "") for _ in range(count // len(made))]
+    ids = [p.encode(s) + [p.eos_id()] for s in texts]
+    most = r.randint(1, 9)
+    cases.append(dict(name=f"sentences-{i}/spiece.model", texts=texts, ids=ids, most=most, cut=[x[:most - 1] + x[-1:] for x in ids]))
 (folder / "cases.json").write_text(json.dumps(cases))

@@ -27,6 +27,15 @@ def spm(r, texts, **options):
     return out.getvalue()
 
 
+def sentences(r, texts):
+    """Models of SentencePiece with settings of all kinds."""
+    for rule in ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"):
+        for _ in range(3):
+            yield spm(r, texts, vocab_size=2500, normalization_rule_name=rule, add_dummy_prefix=r.random() < 0.7, remove_extra_whitespaces=r.random() < 0.7, byte_fallback=r.random() < 0.4,
+                      split_by_unicode_script=r.random() < 0.5, split_digits=r.random() < 0.5, split_by_whitespace=r.random() < 0.8, max_sentencepiece_length=r.choice([4, 16]),
+                      pad_id=r.choice([-1, 3]), unk_piece=r.choice(["<unk>", "[UNK]"]))
+
+
 def charsmap(rule="nmt_nfkc"):
     m = sentencepiece_model_pb2.ModelProto()
     m.ParseFromString(spm(None, ["a dog runs in the grass and the cat sleeps"] * 20, vocab_size=24, normalization_rule_name=rule))
