@@ -151,7 +151,7 @@ class JinaV2(torch.nn.Module):
     def __init__(self, c):
         super().__init__()
         nn, w = torch.nn, c.hidden_size
-        self.config, self.base_model = c, self
+        self.config = c
         named = lambda **parts: nn.ModuleDict(parts)
         norm = lambda: nn.LayerNorm(w, eps=c.layer_norm_eps)
         self.embeddings = named(word_embeddings=nn.Embedding(c.vocab_size, w), token_type_embeddings=nn.Embedding(c.type_vocab_size, w), LayerNorm=norm())
