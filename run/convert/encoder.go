@@ -94,7 +94,7 @@ func used(m *weights.Model, o run.OpenOptions) (*run.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, err := tokenizerOf(cfg, m)
+	tok, err := tokenizerOf(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func TestEncoderRefused(t *testing.T) {
 		{nil, nil, []string{"data.prompt=query"}, "data.prompt: names a prompt, and the encoder has none: leave it empty"},
 		{nil, nil, []string{"data.tokens=7"}, "data.tokens: must be at most model.text.positions (got 7); raise model.text.positions or lower data.tokens"},
 		{map[string]string{"vocab.txt": strings.Repeat("w\n", 30)}, nil, nil, "data.vocab: "},
-		{map[string]string{"vocab.txt": longVocabulary(99)}, nil, nil, "has 99 tokens, and the embeddings of words in "},
+		{map[string]string{"vocab.txt": longVocabulary(99)}, nil, nil, "has 99 tokens, and text/embeddings/word/weight in "},
 	} {
 		folder := sentenceFolder(t, c.files, c.kinds...)
 		if _, err := Open(folder, run.OpenOptions{Set: c.sets}); err == nil || !strings.Contains(err.Error(), c.want) {

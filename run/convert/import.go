@@ -78,7 +78,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	var tok *tokenizer.Tokenizer // none in a dry run, which reads no text
 	if !o.DryRun {
-		if tok, err = tokenizerOf(cfg, m); err != nil {
+		if tok, err = tokenizerOf(cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -134,20 +134,14 @@ func unlike(m *weights.Model) error {
 		strings.Join(list, "; "), cure)
 }
 
-// tokenizerOf opens the tokenizer of a configuration, nil where it has none. It fails where the embeddings of weights
-// lack rows for its tokens.
-func tokenizerOf(cfg config.Config, m *weights.Model) (*tokenizer.Tokenizer, error) {
+// tokenizerOf opens the tokenizer of a configuration, nil where it has none.
+func tokenizerOf(cfg config.Config) (*tokenizer.Tokenizer, error) {
 	if !cfg.Tokenizes() {
 		return nil, nil
 	}
 	tok, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 	if err != nil {
 		return nil, fmt.Errorf("data.vocab: %w", err)
-	}
-	if rows := wordRows(m); rows > 0 && tok.Size() > rows {
-		return nil, config.Errors{{Path: "data.vocab", Value: cfg.Data.Vocab,
-			Msg:  fmt.Sprintf("has %d tokens, and the embeddings of words in %s have %d rows", tok.Size(), m.Path(), rows),
-			Hint: "use the tokenizer that the weights were trained with"}}
 	}
 	return tok, setup.Classless(cfg, tok)
 }
