@@ -200,10 +200,12 @@ class NTK(T.GteModel):
         self.factor, self.theta = factor, theta
 
     def save_pretrained(self, where):
-        super().save_pretrained(where)
+        plain = T.GteModel(self.config)  # whose names the package knows
+        plain.load_state_dict(self.state_dict())
+        plain.save_pretrained(where)
         with open(where + "/config.json") as f:
             c = json.load(f)
-        del c["rope_parameters"]
+        c.pop("rope_parameters", None)
         with open(where + "/config.json", "w") as f:
             json.dump(dict(c, model_type="new", rope_theta=self.theta, rope_scaling={"type": "ntk", "factor": self.factor}), f)
 
@@ -289,9 +291,7 @@ def dual(name, model, end=None):
     def save(where):
         model.save_pretrained(where)
         names = ["w%d" % i for i in range(vocab)]
-        names[:5], names[pad] = ["[UNK]" if pad == 0 else "[PAD]", "[CLS]", "[SEP]", "[MASK]", "w"], "[PAD]"
-        if "[UNK]" not in names:
-            names[0] = "[UNK]"
+        names[:5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if pad == 0 else ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
         with open(where + "/vocab.txt", "w") as f:
             f.write("\n".join(names) + "\n")
     out = model(input_ids=x, pixel_values=pixels, attention_mask=mask)
