@@ -328,8 +328,8 @@ func (g *Gallery) ImageFile(i int) (string, error) {
 	return filepath.Join(g.Root, item.Name), nil
 }
 
-// Checkpoint returns the step folder of the model that made the features: where the gallery says,
-// or in the run folder that the gallery lies in.
+// Checkpoint returns the step folder, or the stored weights, of the model that made the features: where the gallery
+// says, or in the run folder that the gallery lies in.
 func (g *Gallery) Checkpoint() (string, error) {
 	model := g.Meta.Model
 	if model == "" {
@@ -337,7 +337,7 @@ func (g *Gallery) Checkpoint() (string, error) {
 	}
 	for _, path := range []string{model, filepath.Join(g.Path, "..", filepath.Base(filepath.Dir(model)),
 		filepath.Base(model))} {
-		if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if isThere(path) {
 			return path, nil
 		}
 	}

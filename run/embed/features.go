@@ -209,7 +209,7 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []a
 		}
 	}
 	return files.ReplaceFrom(NamesOf(out), func(w io.Writer) error {
-		return writeLines(w, n, func(i int) any { return names[i] })
+		return gallery.WriteLines(w, n, func(i int) any { return names[i] })
 	})
 }
 
