@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +55,7 @@ unpaid invoice".
 is needed once: a gallery keeps its model, and with another one all pictures are encoded anew.
 Without one it is ` + photosModel + `.
 
-The folder stays as it is: the gallery lies in the user's data folder (XDG_DATA_HOME), or where
+A terminal that shows pictures (kitty, Ghostty, WezTerm, iTerm2) shows the hits. The folder stays as it is: the gallery lies in the user's data folder (XDG_DATA_HOME), or where
 --gallery says. search and serve read it too.`,
 		Example: `  trainer photos pictures                               encode what is new
   trainer photos pictures a dog on a beach
@@ -117,7 +117,7 @@ func (f *photosFlags) execute(c *cobra.Command, folder string, query []string) e
 		}
 		return f.describe(c.OutOrStdout(), folder, u)
 	}
-	if note := changes(u.Result); note != "" {
+	if note := changesOf(u.Result); note != "" {
 		fmt.Fprintln(f.output.note(c), note)
 	}
 	a, err := u.Ask(c.Context(), terms, f.limit)
@@ -149,7 +149,7 @@ func (f *photosFlags) update(ctx context.Context, c *cobra.Command, folder strin
 		Default: func() (string, error) {
 			path, err := fetched(c, "model", photosModel, f.output.quiet)
 			if err != nil {
-				err = fmt.Errorf("photos takes the model %s where --model names none: %w: fetch it once with a network, or name a model that is here (trainer models lists those of the hub)", photosModel, err)
+				err = fmt.Errorf("--model names none, and that of the default, %s, is not on this machine and cannot be fetched: fetch it once with a network, or name a model that is here (trainer models lists those of the hub): %w", photosModel, err)
 			}
 			return path, err
 		}})
@@ -167,7 +167,7 @@ func (f *photosFlags) serves(c *cobra.Command, update func(ctx context.Context) 
 	if err != nil {
 		return err
 	}
-	if note := changes(u.Result); note != "" {
+	if note := changesOf(u.Result); note != "" {
 		fmt.Fprintln(f.output.note(c), note)
 	}
 	s.roots = u.Linked()
@@ -185,7 +185,7 @@ func (f *photosFlags) serves(c *cobra.Command, update func(ctx context.Context) 
 		if err != nil {
 			return err
 		}
-		if note := changes(u.Result); note != "" {
+		if note := changesOf(u.Result); note != "" {
 			fmt.Fprintln(f.output.note(c), note)
 		}
 		return u.Close()
@@ -193,8 +193,8 @@ func (f *photosFlags) serves(c *cobra.Command, update func(ctx context.Context) 
 	return s.execute(c, path)
 }
 
-// changes says in a line what an update did, nothing where that is nothing.
-func changes(r photos.Result) string {
+// changesOf says in a line what an update did, nothing where that is nothing.
+func changesOf(r photos.Result) string {
 	var list []string
 	if r.Encoded > 0 {
 		list = append(list, fmt.Sprintf("%s encoded, %.1f a second", words.Count(r.Encoded, "picture"),
@@ -213,7 +213,7 @@ func changes(r photos.Result) string {
 
 // describe says what the gallery has and how to ask it.
 func (f *photosFlags) describe(out io.Writer, folder string, u *photos.Updated) error {
-	if note := changes(u.Result); note != "" {
+	if note := changesOf(u.Result); note != "" {
 		fmt.Fprintln(out, note)
 	}
 	fmt.Fprintf(out, "%s has %s, encoded by %s in %s\n", folder, words.Count(u.Images, "picture"), u.Model, u.Gallery)
@@ -232,16 +232,16 @@ func (f *photosFlags) describe(out io.Writer, folder string, u *photos.Updated) 
 func (f *photosFlags) print(c *cobra.Command, a *photos.Answer) error {
 	note := f.output.note(c)
 	for _, w := range a.Words {
-		fmt.Fprintf(note, "note: the model does not know %s: it is passed over\n",
+		fmt.Fprintf(note, "note: the vocabulary of the model lacks %s, which tells it nothing\n",
 			words.Shown(strings.Join(w.Words, ", ")))
 	}
-	t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "rank\tscore\t")
+	out, show := c.OutOrStdout(), inlineOf(c.OutOrStdout(), os.Getenv)
+	fmt.Fprintln(out, "  rank    score")
 	for _, h := range a.Hits {
-		fmt.Fprintf(t, "%d\t%.4f\t  %s\n", h.Rank, h.Score, words.Shown(h.Path))
-	}
-	if err := t.Flush(); err != nil {
-		return err
+		if _, err := fmt.Fprintf(out, "%6d  %7.4f  %s\n", h.Rank, h.Score, words.Shown(h.Path)); err != nil {
+			return err
+		}
+		show.picture(h.Path)
 	}
 	if a.Score == photos.Standardised {
 		fmt.Fprintf(note, "the score is the %s\n", a.Score)

@@ -104,8 +104,9 @@ func (u *Updated) Ask(ctx context.Context, terms []Term, limit int) (*Answer, er
 	if err := u.openQueries(); err != nil {
 		return nil, err
 	}
-	a := &Answer{Query: terms, Images: len(u.names)}
-	total, skip := make([]float64, len(u.names)), map[int]bool{}
+	n := u.gallery.Rows(gallery.Image)
+	a := &Answer{Query: terms, Images: n}
+	total, skip := make([]float64, n), map[int]bool{}
 	for _, t := range terms {
 		scores, metric, err := u.score(ctx, t, skip)
 		if err != nil {
@@ -149,7 +150,11 @@ func (u *Updated) Ask(ctx context.Context, terms []Term, limit int) (*Answer, er
 		return 0
 	})
 	for rank, i := range order[:min(limit, len(order))] {
-		a.Hits = append(a.Hits, Hit{rank + 1, total[i], u.names[i], filepath.Join(u.Folder, filepath.FromSlash(u.names[i]))})
+		item, err := u.gallery.Item(gallery.Image, i)
+		if err != nil {
+			return nil, err
+		}
+		a.Hits = append(a.Hits, Hit{rank + 1, total[i], item.Name, u.path(item.Name)})
 	}
 	if len(a.Hits) == 0 {
 		return nil, errors.New("there is no other picture than that of the query")
@@ -157,15 +162,15 @@ func (u *Updated) Ask(ctx context.Context, terms []Term, limit int) (*Answer, er
 	return a, nil
 }
 
+// path is where a picture of the gallery lies.
+func (u *Updated) path(name string) string { return filepath.Join(u.Folder, filepath.FromSlash(name)) }
+
 // openQueries opens gallery and model.
 func (u *Updated) openQueries() (err error) {
 	if u.gallery == nil {
 		if u.gallery, err = gallery.Open(u.Gallery); err != nil {
 			return err
 		}
-	}
-	if n := u.gallery.Rows(gallery.Image); n != len(u.names) {
-		return fmt.Errorf("the gallery %s was changed by another command: ask again", u.Gallery)
 	}
 	if u.queries == nil {
 		u.queries, err = embed.NewQueries(u.gallery, u.model)
@@ -217,7 +222,11 @@ func (u *Updated) picture(ctx context.Context, path string, skip map[int]bool) (
 		if filepath.Base(filepath.FromSlash(name)) != base {
 			continue
 		}
-		if own, err := os.Stat(filepath.Join(u.Folder, filepath.FromSlash(name))); err == nil && os.SameFile(st, own) {
+		if own, err := os.Stat(u.path(name)); err != nil || !os.SameFile(st, own) {
+			continue
+		}
+		// another command may have changed the gallery since
+		if item, err := u.gallery.Item(gallery.Image, i); err == nil && item.Name == name {
 			skip[i] = true
 			return u.gallery.Row(gallery.Image, i)
 		}
@@ -275,7 +284,7 @@ func (u *Updated) ReadsTexts() bool {
 func (u *Updated) Linked() (list []string) {
 	seen := map[string]bool{}
 	for _, name := range u.names {
-		real, err := filepath.EvalSymlinks(filepath.Join(u.Folder, filepath.FromSlash(name)))
+		real, err := filepath.EvalSymlinks(u.path(name))
 		dir := filepath.Dir(real)
 		if err != nil || seen[dir] {
 			continue

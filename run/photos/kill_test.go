@@ -3,6 +3,7 @@ package photos
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/run"
 )
+
+var kills = flag.Int("kills", 40, "updates that TestKills kills")
 
 // asChild has the process of a test update a gallery until it is killed.
 const asChild = "GEOALIGN_TEST_PHOTOS"
@@ -37,7 +40,7 @@ func TestKillChild(t *testing.T) {
 // TestKills: whenever an update is killed, the manifest names rows of pictures that are there and right, none twice, and
 // rows that were on the disk stay until their pictures are gone.
 func TestKills(t *testing.T) {
-	kills := 40
+	kills := *kills
 	if testing.Short() {
 		kills = 4
 	}
@@ -78,7 +81,7 @@ func TestKills(t *testing.T) {
 		picture(t, a.at(name), next) // the folder changes between
 		next++
 		if n%4 == 3 {
-			_ = os.Remove(a.at(fmt.Sprintf("p%02d.png", n/4)))
+			_ = os.Remove(a.at(fmt.Sprintf("p%02d.png", n/4%24)))
 		}
 	}
 	u := a.update(t)

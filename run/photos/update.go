@@ -99,8 +99,10 @@ func Update(ctx context.Context, folder string, o Options) (u *Updated, err erro
 	if err := k.open(ctx); err != nil {
 		return u, err
 	}
-	p, err := k.look(ctx)
-	if err == nil && p.nothing() {
+	switch p, err := k.look(ctx); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // else another command may be at work
+		return u, err
+	case err == nil && p.nothing():
 		u.names = p.names()
 		k.tell(p)
 		return u, nil
@@ -158,7 +160,9 @@ func (k *keeper) open(ctx context.Context) error {
 	if k.u.model, err = convert.Open(path, k.o.Open); err != nil {
 		return err
 	}
-	k.u.Model = k.u.model.Path()
+	if k.u.Model, err = filepath.Abs(k.u.model.Path()); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
