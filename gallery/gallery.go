@@ -2,6 +2,7 @@ package gallery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -37,8 +38,9 @@ type Gallery struct {
 	damage     error
 	stopChecks func()
 
-	mu    sync.Mutex
-	views map[string]*View
+	mu       sync.Mutex
+	views    map[string]*View
+	selected map[string][]int32 // rows, by side and filter
 }
 
 // Tensors of a gallery beside those named like a side.
@@ -296,6 +298,8 @@ type Item struct {
 	Image   *int   `json:"image,omitempty"`   // row of the image of a caption, of a split
 	ImageID *int64 `json:"image_id,omitempty"`
 	Line    int    `json:"line,omitempty"` // of the file of a text, from 1
+
+	Payload json.RawMessage `json:"payload,omitempty"` // an object of what else is known of the row
 }
 
 // Item returns what is known of row i of a side.

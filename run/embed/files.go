@@ -83,7 +83,11 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 	if err := t.Load(); err != nil {
 		return done, err
 	}
-	if rows, ok := from.(*rowInputs); ok {
+	inner := from
+	if x, ok := from.(*payloads); ok {
+		inner = x.inputs
+	}
+	if rows, ok := inner.(*rowInputs); ok {
 		if err := rows.fits(t.Model); err != nil {
 			return done, err
 		}
