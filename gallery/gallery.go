@@ -2,6 +2,7 @@ package gallery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -37,8 +38,9 @@ type Gallery struct {
 	damage     error
 	stopChecks func()
 
-	mu    sync.Mutex
-	views map[string]*View
+	mu       sync.Mutex
+	views    map[string]*View
+	selected map[string][]int32 // rows, by side and filter
 }
 
 // Tensors of a gallery beside those named like a side.
@@ -296,6 +298,8 @@ type Item struct {
 	Image   *int   `json:"image,omitempty"`   // row of the image of a caption, of a split
 	ImageID *int64 `json:"image_id,omitempty"`
 	Line    int    `json:"line,omitempty"` // of the file of a text, from 1
+
+	Payload json.RawMessage `json:"payload,omitempty"` // an object of what else is known of the row
 }
 
 // Item returns what is known of row i of a side.
@@ -328,8 +332,8 @@ func (g *Gallery) ImageFile(i int) (string, error) {
 	return filepath.Join(g.Root, item.Name), nil
 }
 
-// Checkpoint returns the step folder of the model that made the features: where the gallery says,
-// or in the run folder that the gallery lies in.
+// Checkpoint returns the step folder, or the stored weights, of the model that made the features: where the gallery
+// says, or in the run folder that the gallery lies in.
 func (g *Gallery) Checkpoint() (string, error) {
 	model := g.Meta.Model
 	if model == "" {
@@ -337,7 +341,7 @@ func (g *Gallery) Checkpoint() (string, error) {
 	}
 	for _, path := range []string{model, filepath.Join(g.Path, "..", filepath.Base(filepath.Dir(model)),
 		filepath.Base(model))} {
-		if st, err := os.Stat(path); err == nil && st.IsDir() {
+		if isThere(path) {
 			return path, nil
 		}
 	}

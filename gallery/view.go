@@ -210,6 +210,9 @@ type Options struct {
 	K     int     // hits of a query, at most the rows
 	Skip  []int32 // row that each query does not find, negative for none; nil: none
 	Exact bool    // compare all rows, whatever index there is
+	// Rows are those that may be found, in ascending order, as Gallery.Select gives them; nil: all. They are compared
+	// without an index, so that what is found is exact. Fewer than K are fewer hits.
+	Rows []int32
 }
 
 // Search returns the K rows nearest to each of queries (Q, C). It fails where the gallery is damaged, see Gallery.Wait.
@@ -218,11 +221,38 @@ func (v *View) Search(ctx context.Context, e *compute.Engine, queries []float32,
 		return nil, err
 	}
 	so := search.Options{Metric: v.metric, K: o.K, Skip: o.Skip}
+	if o.Rows != nil {
+		return v.among(ctx, e, queries, o.Rows, so)
+	}
 	if o.Exact || v.index == nil {
 		return search.Exact(ctx, e, v.pool, queries, so)
 	}
 	so.Recall = v.recall
 	return v.index.Search(ctx, e, queries, so)
+}
+
+// among searches some rows.
+func (v *View) among(ctx context.Context, e *compute.Engine, queries []float32, rows []int32,
+	o search.Options) (*search.Hits, error) {
+	most, skip := len(rows), slices.Clone(o.Skip)
+	for i, row := range skip {
+		at, there := slices.BinarySearch(rows, row)
+		if skip[i] = -1; there {
+			skip[i], most = int32(at), len(rows)-1
+		}
+	}
+	o.Skip = skip
+	if o.K = min(o.K, most); o.K < 1 {
+		return &search.Hits{}, nil
+	}
+	hits, err := search.Exact(ctx, e, subset{v.pool, rows}, queries, o)
+	if err != nil {
+		return nil, err
+	}
+	for i, at := range hits.Rows {
+		hits.Rows[i] = rows[at]
+	}
+	return hits, nil
 }
 
 func (v *View) close() error {

@@ -58,17 +58,24 @@ type Trained struct {
 	Group parallel.Group // of processes that use the checkpoint together
 
 	log    io.Writer
-	source io.Closer // of the parameters where there is no checkpoint
+	stored *Stored // of a model without checkpoint; nil: there is one
 
 	evaluated *Split // by the last evaluation; nil before it
 }
 
-// Use returns a model that no checkpoint has, such as one of stored weights, as one that is opened to be used. It has
-// no folder: what reads or writes there is for checkpoints. It owns engine and source, which it closes.
-func Use(cfg config.Config, engine *compute.Engine, m *model.Model, tok *tokenizer.Tokenizer, source io.Closer,
-	log io.Writer) *Trained {
-	return &Trained{Config: cfg, Engine: engine, Model: towers{m}, Tokenizer: tok, Group: parallel.Single{}, log: log,
-		source: source}
+// Stored is a model that no checkpoint has, such as one of stored weights.
+type Stored struct {
+	Path string // of what it is read from
+	Sum  string // identifies the parameters and how they are used; empty: not known
+	// Open reads it; the tokenizer is nil for a system without texts.
+	Open  func(engine *compute.Engine) (*model.Model, *tokenizer.Tokenizer, error)
+	Close func() error // what it is read from
+}
+
+// Use returns a stored model as one that is opened to be used. It has no folder: what reads or writes there is for
+// checkpoints. It owns what s is read from.
+func Use(cfg config.Config, s Stored, log io.Writer) *Trained {
+	return &Trained{Config: cfg, Group: parallel.Single{}, log: log, stored: &s}
 }
 
 // Open opens the checkpoint at path, a step folder or a run folder (its newest), for
@@ -159,9 +166,28 @@ func ConfigOver(ck *checkpoint.Checkpoint, o OpenOptions) (cfg config.Config, er
 // Folder returns the run folder of the checkpoint.
 func (t *Trained) Folder() string { return folder.Of(t.Checkpoint) }
 
+// Path is where the model is read from: the step folder of its checkpoint, or stored weights.
+func (t *Trained) Path() string {
+	if t.stored != nil {
+		return t.stored.Path
+	}
+	return t.Checkpoint.Path
+}
+
+// Step is that of the checkpoint, 0 of stored weights.
+func (t *Trained) Step() int {
+	if t.stored != nil {
+		return 0
+	}
+	return t.Checkpoint.Step
+}
+
 // Weights identifies the parameters that are in use: the checksums of their files. It is empty for checkpoints of
 // earlier versions.
 func (t *Trained) Weights() string {
+	if t.stored != nil {
+		return t.stored.Sum
+	}
 	groups := setup.ModelGroups
 	if t.Twin {
 		groups = append(slices.Clone(groups), train.MomentumGroup)
@@ -184,6 +210,13 @@ func (t *Trained) Load() (err error) {
 		if t.Engine, err = setup.EngineOf(t.Group, t.Config, t.Say); err != nil {
 			return err
 		}
+	}
+	if t.stored != nil {
+		m, tok, err := t.stored.Open(t.Engine)
+		if err == nil {
+			t.Model, t.Tokenizer = towers{m}, tok
+		}
+		return err
 	}
 	if t.Config.Tokenizes() {
 		if t.Tokenizer, err = train.OpenTokenizer(t.Checkpoint); err != nil {
@@ -332,8 +365,8 @@ func (t *Trained) Close() error {
 	if t.Engine != nil {
 		t.Engine.Close()
 	}
-	if t.source != nil {
-		return t.source.Close()
+	if t.stored != nil {
+		return t.stored.Close()
 	}
 	return t.Checkpoint.Close()
 }

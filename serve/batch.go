@@ -24,6 +24,8 @@ type query struct {
 	row    int // -1: none
 	k      int
 	exact  bool
+	filter string  // in the spelling of the request; empty: none
+	rows   []int32 // that the filter chooses
 
 	answer chan answer // has room for one
 }
@@ -228,14 +230,15 @@ func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query)
 // search answers queries that have vectors, those of one kind together.
 func (b *batcher) search(ctx context.Context, queries []*query, batch int) {
 	type kind struct {
-		view  *gallery.View
-		k     int
-		exact bool
+		view   *gallery.View
+		k      int
+		exact  bool
+		filter string
 	}
 	of := map[kind][]*query{}
 	var order []kind
 	for _, q := range queries {
-		key := kind{q.view, q.k, q.exact}
+		key := kind{q.view, q.k, q.exact, q.filter}
 		if of[key] == nil {
 			order = append(order, key)
 		}
@@ -265,7 +268,7 @@ func (b *batcher) group(ctx context.Context, v *gallery.View, group []*query, ba
 		x = append(x, q.vector...)
 		skip[i], skips = int32(q.row), skips || q.row >= 0
 	}
-	o := gallery.Options{K: group[0].k, Exact: group[0].exact}
+	o := gallery.Options{K: group[0].k, Exact: group[0].exact, Rows: group[0].rows}
 	if skips {
 		o.Skip = skip
 	}

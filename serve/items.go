@@ -137,11 +137,8 @@ func shrink(picture func(row int) (*transform.Image, error), row int) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	if side := max(m.W, m.H); side > thumbnailSide {
-		w, h := max(1, m.W*thumbnailSide/side), max(1, m.H*thumbnailSide/side)
-		if m, err = transform.Resize(m, w, h); err != nil {
-			return nil, err
-		}
+	if m, err = transform.Fit(m, thumbnailSide); err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	err = jpeg.Encode(&b, m.NRGBA(), &jpeg.Options{Quality: 85})

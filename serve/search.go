@@ -35,8 +35,12 @@ type searchRequest struct {
 	TextFeatures  strictjson.Numbers `json:"text_features"`
 	ImageFeatures strictjson.Numbers `json:"image_features"`
 
-	K     *int `json:"k"`
-	Exact bool `json:"exact"`
+	K        *int            `json:"k"`
+	Exact    bool            `json:"exact"`
+	Filter   json.RawMessage `json:"filter"`    // see gallery.Filter
+	Offset   int             `json:"offset"`    // hits that are passed over
+	MinScore *float64        `json:"min_score"` // hits below it are left out
+	Fields   []string        `json:"fields"`    // of a hit, instead of all that is known of it
 }
 
 // searchReply is the answer.
@@ -48,15 +52,17 @@ type searchReply struct {
 	Recall  float64 `json:"recall"`   // that was measured of the index; 1 without
 	RecallK int     `json:"recall_k"` // neighbours of a query that it was measured with; 0 without
 	Millis  float64 `json:"milliseconds"`
-	Batch   int     `json:"batch"` // queries that were computed together
+	Batch   int     `json:"batch"`          // queries that were computed together
+	Rows    *int    `json:"rows,omitempty"` // that the filter chose; none without one
 	Hits    []hit   `json:"hits"`
 }
 
 // hit is a row that was found.
 type hit struct {
 	gallery.Item
-	Score     float32 `json:"score"`
-	Thumbnail string  `json:"thumbnail,omitempty"`
+	Score     float32        `json:"score"`
+	Thumbnail string         `json:"thumbnail,omitempty"`
+	Fields    map[string]any `json:"fields,omitempty"` // that the request names
 }
 
 // bad is a failure of what a client asks.
@@ -71,7 +77,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	defer s.current.release(x)
 	ctx, cancel := context.WithTimeout(r.Context(), s.o.Limits.Answer)
 	defer cancel()
-	q, err := s.parse(ctx, w, r, x)
+	q, in, err := s.parse(ctx, w, r, x)
 	if err != nil {
 		return err
 	}
@@ -87,15 +93,29 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	case a.err != nil:
 		return a.err
 	}
+	if in.MinScore != nil {
+		a.rows = a.rows[:gallery.Above(a.scores, *in.MinScore)]
+	}
+	from := min(in.Offset, len(a.rows))
+	a.rows, a.scores = a.rows[from:], a.scores[from:]
 	v := q.view
 	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
 		Hits: make([]hit, len(a.rows))}
-	if recall, ok := v.Indexed(); ok && !q.exact {
+	if q.rows != nil {
+		n := len(q.rows)
+		out.Rows = &n
+	} else if recall, ok := v.Indexed(); ok && !q.exact {
 		out.Index, out.Recall, out.RecallK = true, recall, v.RecallK()
 	}
 	for i, row := range a.rows {
 		if out.Hits[i], err = x.hit(int(row)); err != nil {
 			return err
+		}
+		if in.Fields != nil {
+			out.Hits[i].Item = gallery.Item{Row: int(row)}
+			if out.Hits[i].Fields, err = x.Gallery.Fields(x.Side, int(row), in.Fields); err != nil {
+				return err
+			}
 		}
 		out.Hits[i].Score = a.scores[i]
 	}
@@ -114,16 +134,22 @@ func (x *snapshot) hit(row int) (h hit, err error) {
 }
 
 // parse reads and checks a request.
-func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Request, x *snapshot) (*query, error) {
+func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Request, x *snapshot) (*query, *searchRequest, error) {
 	body, done, err := s.body(ctx, w, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer done()
-	var in searchRequest
-	if err := decode(body, &in); err != nil {
-		return nil, err
+	in := &searchRequest{}
+	if err := decode(body, in); err != nil {
+		return nil, nil, err
 	}
+	q, err := s.query(ctx, in, x)
+	return q, in, err
+}
+
+// query checks a request.
+func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*query, error) {
 	n := x.own.Rows()
 	q := &query{ctx: ctx, on: x, view: x.own, row: -1, k: min(defaultK, s.o.Limits.K), exact: in.Exact}
 	if in.K != nil {
@@ -141,8 +167,15 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return nil, bad("a search has one of %s (got %d of them)", queryKeys, named)
 	case q.k < 1 || q.k > s.o.Limits.K:
 		return nil, bad("k must be 1 to %d (got %d)", s.o.Limits.K, q.k)
+	case in.Offset < 0 || in.Offset > s.o.Limits.K-q.k:
+		return nil, bad("offset must be at least 0, and with k at most %d (got %d and %d)", s.o.Limits.K, in.Offset, q.k)
 	}
-	switch q.k = min(q.k, n); {
+	if in.Filter != nil {
+		if err := choose(q, in.Filter); err != nil {
+			return nil, err
+		}
+	}
+	switch q.k = min(q.k+in.Offset, n); {
 	case in.Text != nil:
 		return q, s.text(q, *in.Text)
 	case in.Image != nil:
@@ -162,6 +195,17 @@ func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	}
 	q.k = min(q.k, n-1)
 	return q, nil
+}
+
+// choose finds the rows of a filter.
+func choose(q *query, text json.RawMessage) error {
+	f, err := gallery.ParseFilter(text)
+	if err != nil {
+		return bad("%v", err)
+	}
+	q.filter = string(text)
+	q.rows, err = q.on.Gallery.Select(q.on.Side, f)
+	return err
 }
 
 // body reads a request. Large ones have a place of their own until done is called.
@@ -203,7 +247,8 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 const queryKeys = "text, image, vector, row, text_features and image_features"
 
 // keys are the names of a request.
-var keys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact"}
+var keys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact", "filter", "offset",
+	"min_score", "fields"}
 
 // decode reads strict JSON: one object of known keys, each once and in its own spelling.
 func decode(body []byte, in *searchRequest) error {

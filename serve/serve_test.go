@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,63 @@ func TestSearch(t *testing.T) {
 	} {
 		if code, text := s.do("GET", path, ""); code != 200 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}
+
+// TestFilters: a filter chooses the rows that are compared, and offset, min_score and fields what is shown of them.
+func TestFilters(t *testing.T) {
+	s := newServer(t, makeGallery(t, 100), Options{})
+	var all, some searchReply
+	ask := func(body string, into *searchReply) {
+		t.Helper()
+		*into = searchReply{}
+		code, text := s.do("POST", "/v1/search", body)
+		if code != 200 {
+			t.Fatalf("%s: %d %s", body, code, text)
+		}
+		check.OK(t, json.Unmarshal([]byte(text), into))
+	}
+	rows := func(hits []hit, chosen func(h hit) bool) (list []int) {
+		for _, h := range hits {
+			if chosen(h) {
+				list = append(list, h.Row)
+			}
+		}
+		return list
+	}
+	any := func(hit) bool { return true }
+	ask(`{"row": 5, "k": 100}`, &all)
+	ask(`{"row": 5, "k": 20, "filter": {"row": {"gte": 40, "lt": 52}}}`, &some)
+	if want := rows(all.Hits, func(h hit) bool { return h.Row >= 40 && h.Row < 52 }); len(want) != 12 || !slices.Equal(rows(some.Hits, any), want) || *some.Rows != 12 {
+		t.Errorf("%v of %v", some, want)
+	}
+	ask(`{"row": 5, "k": 4, "offset": 3, "filter": {"name": {"contains": "B>1"}}}`, &some)
+	if want := rows(all.Hits, func(h hit) bool { return strings.HasPrefix(h.Name, "<b>1") }); !slices.Equal(rows(some.Hits, any), want[3:7]) {
+		t.Errorf("%v of %v", some.Hits, want)
+	}
+	ask(`{"row": 5, "filter": {"name": "none"}}`, &some)
+	if len(some.Hits) != 0 || *some.Rows != 0 {
+		t.Errorf("%+v", some)
+	}
+	least := all.Hits[6].Score
+	ask(fmt.Sprintf(`{"row": 5, "k": 50, "min_score": %v}`, least), &some)
+	if want := rows(all.Hits, func(h hit) bool { return h.Score >= least }); len(want) < 7 || !slices.Equal(rows(some.Hits, any), want[:min(50, len(want))]) {
+		t.Errorf("%v of %v", some.Hits, want)
+	}
+	ask(`{"row": 5, "k": 1, "fields": ["name", "none"]}`, &some)
+	if h := some.Hits[0]; h.Name != "" || len(h.Fields) != 1 || h.Fields["name"] != all.Hits[0].Name {
+		t.Errorf("%+v", h)
+	}
+	for body, want := range map[string]string{
+		`{"row": 5, "filter": 1}`:                  "filter: want an object",
+		`{"row": 5, "filter": {"a": {"like": 1}}}`: "is not a condition",
+		`{"row": 5, "offset": -1}`:                 "offset must be at least 0, and with k at most 100 (got -1 and 10)",
+		`{"row": 5, "offset": 91}`:                 "offset must be at least 0",
+		`{"row": 5, "fields": "name"}`:             "cannot be a string",
+	} {
+		if code, text := s.do("POST", "/v1/search", body); code != 400 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", body, code, text)
 		}
 	}
 }

@@ -129,6 +129,14 @@ func describe(f *File, facts *facts, family string) (*Model, error) {
 // Path returns the file of the weights, or the index of its shards.
 func (m *Model) Path() string { return m.file.Path }
 
+// Files lists the files that the tensors are in.
+func (m *Model) Files() (list []string) {
+	for _, s := range m.file.shards {
+		list = append(list, s.path)
+	}
+	return list
+}
+
 // Close closes the files.
 func (m *Model) Close() error { return m.file.Close() }
 

@@ -168,7 +168,7 @@ func TestEvalRefusesAnotherModel(t *testing.T) {
 // Bad samples are counted, told and left out, up to data.max_bad_share.
 func TestBadSamples(t *testing.T) {
 	dir, flags := photoData(t)
-	list := photos(t, dir, "train", 16)
+	list := photoFiles(t, dir, "train", 16)
 	list[3].Image = "train/missing.png"
 	truncatedJPEG(t, filepath.Join(dir, "train", "cut.jpg"))
 	list[7].Image = "train/cut.jpg"

@@ -112,6 +112,8 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.in.Tensor, "tensor", "", "`name` of the tensor of --rows; default: its only one")
 	c.Flags().StringVar(&f.in.Names, "names", "",
 		"`file` with a line per row of --rows that names it; default: they are numbered")
+	c.Flags().StringVar(&f.in.Payload, "payload", "",
+		"`file` with a JSON object per line of a list of --images, of --texts or of --rows: what else is known of it, for --filter of search")
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows, or which side of a split goes to a file of features")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
 	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false,
@@ -123,7 +125,7 @@ Memory holds the features of a batch and the names of a shard.`,
 // fileFlags say that files are embedded, filesOnly what is of them alone.
 var (
 	fileFlags = []string{"images", "texts", "rows"}
-	filesOnly = []string{"shard", "skip-bad"}
+	filesOnly = []string{"shard", "skip-bad", "payload"}
 	rowsOnly  = []string{"names", "tensor", "side"}
 )
 

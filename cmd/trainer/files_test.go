@@ -30,9 +30,9 @@ var colours = []struct {
 	{"blue", color.RGBA{30, 60, 220, 255}}, {"yellow", color.RGBA{230, 220, 40, 255}},
 }
 
-// photos writes n pictures of coloured halves and returns entries for them, each
+// photoFiles writes n pictures of coloured halves and returns entries for them, each
 // with two captions.
-func photos(t *testing.T, dir, split string, n int) []entry {
+func photoFiles(t *testing.T, dir, split string, n int) []entry {
 	t.Helper()
 	check.OK(t, os.MkdirAll(filepath.Join(dir, split), 0o777))
 	var list []entry
@@ -79,7 +79,7 @@ func photoData(t *testing.T) (dir string, flags []string) {
 	t.Helper()
 	dir = t.TempDir()
 	for split, n := range map[string]int{"train": 16, "val": 10, "test": 10} {
-		writeList(t, filepath.Join(dir, split+".json"), photos(t, dir, split, n))
+		writeList(t, filepath.Join(dir, split+".json"), photoFiles(t, dir, split, n))
 	}
 	return dir, []string{"--set", "data.kind=captions", "--set", "data.root=" + dir, "--set", "data.captions.train_files=train.json",
 		"--set", "data.captions.val_files=val.json", "--set", "data.captions.test_files=test.json"}

@@ -26,14 +26,19 @@ type configFlags struct {
 // add declares the flags on c.
 func (f *configFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.file, "config", "", fileUsage("the defaults hold"))
-	f.key(c, "set", "override a key, as in --set train.batch_size=64; repeatable, the last `path=value` of a key wins", func(value string) ([]string, error) {
-		return []string{value}, nil
-	})
+	f.addSet(c)
 	f.key(c, "seed", "seed of the run; same as --set run.seed=`N`", func(value string) ([]string, error) {
 		if _, err := strconv.ParseUint(value, 10, 64); err != nil {
 			return nil, errors.New("must be a whole number >= 0")
 		}
 		return []string{"run.seed=" + value}, nil
+	})
+}
+
+// addSet declares --set.
+func (f *configFlags) addSet(c *cobra.Command) {
+	f.key(c, "set", "override a key, as in --set train.batch_size=64; repeatable, the last `path=value` of a key wins", func(value string) ([]string, error) {
+		return []string{value}, nil
 	})
 }
 

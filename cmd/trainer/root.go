@@ -110,6 +110,7 @@ reads the output stops first, as head does, a command saves and exits with 1 wit
 		newLicensesCommand(),
 		newMergeCommand(),
 		newModelsCommand(),
+		newPhotosCommand(),
 		newReferenceCommand(),
 		newRegionsCommand(),
 		newReportCommand(),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,13 @@ type searchFlags struct {
 	in, metric          string
 	exact               bool
 	recall              float64
+
+	filter   string
+	offset   int
+	minScore float64
+	fields   []string
+	chosen   *gallery.Filter // nil: all rows
+	least    *float64        // nil: whatever score
 }
 
 // searchModes name what is searched for.
@@ -68,10 +76,24 @@ gallery is an error that names the file.
 Below 100,000 rows all are compared. From there on an index is built once and kept beside
 the gallery; it is built anew when any row is another one. It finds most of the nearest
 rows: the share that was measured when it was built (recall) is printed with the result.
---recall asks for another, --exact compares all rows.`,
+--recall asks for another, --exact compares all rows.
+
+--filter chooses rows by what the gallery says of them, before they are compared, so that what
+is found is exact:
+
+  {"name": {"contains": "2023/"}}              a part of a text
+  {"split": "test"}, {"split": {"in": [...]}}  equal to this, or to one of these
+  {"row": {"gte": 100, "lt": 200}}             a range, of numbers or texts
+  {"caption": {"exists": true}}                there is such a key
+  {"and": [A, B]}, {"or": [A, B]}, {"not": A}
+
+Keys are those of the lines of the gallery (row, name, caption, image_id, line) and of their
+payload, an object of anything. --offset and --min-score leave hits out, --fields shows these
+keys of a hit.`,
 		Example: `  trainer search runs/quickstart/embeddings-test --text "a big red circle"
   trainer search gallery --image query.jpg --k 20 --json
   trainer search gallery --row 17
+  trainer search gallery --text "a dog" --filter '{"name": {"contains": "2023/"}}' --min-score 0.25
   trainer search image.npy --vector query.npy --exact
   trainer search image.npy --row 17 --metric l2
   trainer search gallery --text-features query.npy
@@ -95,6 +117,10 @@ rows: the share that was measured when it was built (recall) is printed with the
 	c.Flags().IntVar(&f.k, "k", 10, "rows to find")
 	c.Flags().StringVar(&f.metric, "metric", "",
 		"cosine, inner or l2: how the rows of a file of features are compared (default cosine); a model's gallery has its own score")
+	c.Flags().StringVar(&f.filter, "filter", "", "`JSON` of the rows that may be found; all are compared")
+	c.Flags().IntVar(&f.offset, "offset", 0, "hits to pass over")
+	c.Flags().Float64Var(&f.minScore, "min-score", 0, "least `score` of a hit (default: any)")
+	c.Flags().StringSliceVar(&f.fields, "fields", nil, "`keys` to show of a hit, with commas between (default: its name or caption)")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
@@ -137,6 +163,19 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 		return "", usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
 	case f.indexFrom < 1:
 		return "", usageError{fmt.Errorf("--index-from must be at least 1 (got %d)", f.indexFrom)}
+	case f.offset < 0:
+		return "", usageError{fmt.Errorf("--offset must be at least 0 (got %d)", f.offset)}
+	}
+	if c.Flags().Changed("filter") {
+		if f.chosen, err = gallery.ParseFilter([]byte(f.filter)); err != nil {
+			return "", usageError{fmt.Errorf("--%w", err)}
+		}
+		if err := apart(c, "filter", "recall"); err != nil {
+			return "", err
+		}
+	}
+	if c.Flags().Changed("min-score") {
+		f.least = &f.minScore
 	}
 	if mode == "row" || mode == "vector" { // no model is opened
 		if err := apart(c, mode, "checkpoint", "config", "set", "seed"); err != nil {
@@ -156,13 +195,15 @@ type found struct {
 	Recall  float64    `json:"recall"`   // that was measured of the index, 1 without
 	RecallK int        `json:"recall_k"` // neighbours of a query that it was measured with, 0 without
 	Seconds float64    `json:"seconds"`
-	Queries [][]hitRow `json:"queries"` // the hits of each query
+	Chosen  *int       `json:"chosen,omitempty"` // rows of the filter
+	Queries [][]hitRow `json:"queries"`          // the hits of each query
 }
 
 // hitRow is a row that was found.
 type hitRow struct {
 	gallery.Item
-	Score float32 `json:"score"`
+	Score  float32        `json:"score"`
+	Fields map[string]any `json:"fields,omitempty"` // of --fields
 }
 
 func (f *searchFlags) execute(c *cobra.Command, path string) error {
@@ -197,7 +238,7 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		fmt.Fprintf(f.output.note(c), "note: the score %s is not a product of features: rows are compared by the %s\n",
 			g.Meta.Score, view.Metric())
 	}
-	if !f.exact {
+	if !f.exact && f.chosen == nil {
 		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 		defer bar.done()
 		note := f.output.note(c)
@@ -351,27 +392,48 @@ func readRows(path string, width int) ([]float32, error) {
 }
 
 func (s *lookup) search(ctx context.Context, view *gallery.View, result *found) error {
-	k := min(s.flags.k, view.Rows())
+	f := s.flags
+	k := min(f.k+f.offset, view.Rows())
 	if s.skip != nil {
 		k = min(k, view.Rows()-1)
 	}
 	if k == 0 {
 		return errors.New("the gallery has no other row than the query")
 	}
+	o := gallery.Options{K: k, Skip: s.skip, Exact: f.exact}
+	if f.chosen != nil {
+		rows, err := s.g.Select(s.side, f.chosen)
+		if err != nil {
+			return err
+		}
+		n := len(rows)
+		o.Rows, result.Chosen = rows, &n
+	}
 	start := time.Now()
-	hits, err := view.Search(ctx, s.engine, s.queries, gallery.Options{K: k, Skip: s.skip, Exact: s.flags.exact})
+	hits, err := view.Search(ctx, s.engine, s.queries, o)
 	if err != nil {
 		return err
 	}
 	result.Seconds = time.Since(start).Seconds()
 	for q := range len(s.queries) / s.g.Dim() {
 		rows, scores := hits.Of(q)
+		if f.least != nil {
+			rows = rows[:gallery.Above(scores, *f.least)]
+		}
+		from := min(f.offset, len(rows))
+		rows, scores = rows[from:], scores[from:]
 		list := make([]hitRow, len(rows))
 		for i, row := range rows {
 			if list[i].Item, err = s.g.Item(s.side, int(row)); err != nil {
 				return err
 			}
 			list[i].Score = scores[i]
+			if f.fields != nil {
+				list[i].Item = gallery.Item{Row: int(row)}
+				if list[i].Fields, err = s.g.Fields(s.side, int(row), f.fields); err != nil {
+					return err
+				}
+			}
 		}
 		result.Queries = append(result.Queries, list)
 	}
@@ -397,6 +459,13 @@ func (r *found) print(out io.Writer) error {
 		fmt.Fprintf(t, "score\trow\t\n")
 		for _, h := range hits {
 			name := words.Shown(h.Name + h.Caption)
+			if h.Fields != nil {
+				b, err := json.Marshal(h.Fields)
+				if err != nil {
+					return err
+				}
+				name = words.Shown(string(b))
+			}
 			if name != "" {
 				name = "  " + name
 			}
@@ -407,6 +476,9 @@ func (r *found) print(out io.Writer) error {
 		}
 	}
 	how := "all rows compared"
+	if r.Chosen != nil {
+		how = fmt.Sprintf("%s of the filter compared", words.Thousands(*r.Chosen))
+	}
 	if r.Index {
 		how = fmt.Sprintf("by an index with a measured recall@%d of %.3f", r.RecallK, r.Recall)
 	}

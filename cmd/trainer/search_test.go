@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -393,7 +394,7 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 		t.Errorf("%d queries among %d rows", len(all.Queries), all.Rows)
 	}
 	_, _, mapped := hits(t, out, "--text-features", texts, "--k", "3")
-	if !slices.EqualFunc(mapped.Queries, all.Queries, func(a, b []hitRow) bool { return slices.Equal(a, b) }) {
+	if !slices.EqualFunc(mapped.Queries, all.Queries, func(a, b []hitRow) bool { return reflect.DeepEqual(a, b) }) {
 		t.Errorf("text features find %v, the same embedded before %v", mapped.Queries[7], all.Queries[7])
 	}
 	rows, _, _ := hits(t, texts, "--vector", texts, "--k", "1")

@@ -35,6 +35,8 @@ type serveFlags struct {
 	recall     float64
 	bodyMiB    int
 	limits     serve.Limits
+
+	before func(ctx context.Context) error // the gallery is opened, and at each reload; nil: nothing is done
 }
 
 func newServeCommand() *cobra.Command {
@@ -79,6 +81,12 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 		Args: oneGallery,
 		RunE: func(c *cobra.Command, args []string) error { return f.execute(c, args[0]) },
 	}
+	f.add(c)
+	return c
+}
+
+// add declares the flags on c.
+func (f *serveFlags) add(c *cobra.Command) {
 	f.config.add(c)
 	overCheckpoint(c)
 	f.config.addPrompt(c)
@@ -108,7 +116,6 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 	c.Flags().IntVar(&f.bodyMiB, "max-body", 8, "size of a request in `MiB`")
 	c.Flags().IntVar(&f.limits.Pixels, "max-pixels", 25_000_000, "pixels of an image of a query or a thumbnail")
 	c.Flags().DurationVar(&f.limits.Answer, "timeout", 30*time.Second, "time that an answer may take")
-	return c
 }
 
 // check refuses values that no server can have.
@@ -165,6 +172,11 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 	defer bar.done()
 	open := func(ctx context.Context) (*serve.Source, error) {
 		defer bar.done()
+		if f.before != nil {
+			if err := f.before(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return serve.Open(ctx, path, serve.OpenOptions{
 			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
 			Run: opening(c, &f.config, f.quiet),

@@ -20,9 +20,17 @@ const FileUnit = "file"
 // by folder. Links to folders are followed behind all else, each folder once: a link to one that is read under another
 // name, as a link to a folder around it is, is left out. a counts all files and such links, and may be nil. An error is
 // the last that it gives.
-func Below(dir string, a *account.Account) iter.Seq2[string, error] {
+func Below(dir string, a *account.Account) iter.Seq2[string, error] { return walked(dir, a, nil) }
+
+// BelowReadable is Below that passes over folders that cannot be read: unread is told their paths from dir. That dir
+// itself cannot be read is an error.
+func BelowReadable(dir string, a *account.Account, unread func(name string)) iter.Seq2[string, error] {
+	return walked(dir, a, unread)
+}
+
+func walked(dir string, a *account.Account, unread func(name string)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		w := &walk{dir: dir, account: a, yield: yield, seen: map[string]bool{}}
+		w := &walk{dir: dir, account: a, yield: yield, unread: unread, seen: map[string]bool{}}
 		err := w.folder(".")
 		for err == nil && len(w.links) > 0 {
 			link := w.links[0]
@@ -40,6 +48,7 @@ type walk struct {
 	dir     string
 	account *account.Account
 	yield   func(string, error) bool
+	unread  func(string)    // is told of folders that cannot be read; nil: they are an error
 	seen    map[string]bool // folders that were read, without links
 	links   []string        // to folders, yet to be read
 }
@@ -61,6 +70,11 @@ func (w *walk) folder(name string) error {
 // entries gives the images of a folder whose path without links is real.
 func (w *walk) entries(name, real string) error {
 	list, err := os.ReadDir(real)
+	if err != nil && w.unread != nil && name != "." {
+		w.account.LeftOut(FileUnit, 1, "a folder that cannot be read", name)
+		w.unread(name)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,19 @@
 package convert
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/tokenizer"
+	"github.com/geoalign/geoalign/internal/identity"
+	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/folder"
-	"github.com/geoalign/geoalign/run/setup"
 	"github.com/geoalign/geoalign/tasks/sentences"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/checkpoint"
@@ -77,7 +81,7 @@ func Open(path string, o run.OpenOptions) (*run.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := used(m, o)
+	t, err := used(m, path, o)
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
@@ -85,7 +89,7 @@ func Open(path string, o run.OpenOptions) (*run.Trained, error) {
 }
 
 // used opens the model of stored weights, which it owns.
-func used(m *weights.Model, o run.OpenOptions) (*run.Trained, error) {
+func used(m *weights.Model, path string, o run.OpenOptions) (*run.Trained, error) {
 	if err := unlike(m); err != nil {
 		return nil, err
 	}
@@ -94,18 +98,32 @@ func used(m *weights.Model, o run.OpenOptions) (*run.Trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, err := tokenizerOf(cfg)
+	sum, err := sumOf(m)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := setup.Engine(cfg)
-	if err != nil {
-		return nil, err
+	open := func(engine *compute.Engine) (*model.Model, *tokenizer.Tokenizer, error) {
+		tok, err := tokenizerOf(cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := train.OpenWeights(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: wordRows(m), Start: m})
+		return p, tok, err
 	}
-	model, err := train.OpenWeights(cfg, train.ModelOptions{Engine: engine, Tokenizer: tok, Rows: wordRows(m), Start: m})
+	return run.Use(cfg, run.Stored{Path: path, Sum: sum, Open: open, Close: m.Close}, o.Log), nil
+}
+
+// sumOf identifies stored weights and how they are used. Their files are read once; the user's book knows them then.
+func sumOf(m *weights.Model) (string, error) {
+	sum, err := identity.User().SumOf(context.Background(), m.Path()+" and its shards", m.Files())
 	if err != nil {
-		engine.Close()
-		return nil, err
+		return "", err
 	}
-	return run.Use(cfg, engine, model, tok, m, o.Log), nil
+	_ = identity.User().Save() // else they are read another time
+	l := identity.NewList()
+	l.Add(sum.String())
+	for _, s := range m.Settings() {
+		l.Add(s.Key, s.Value)
+	}
+	return l.Sum().String(), nil
 }

@@ -1,4 +1,4 @@
-package convert
+package convert_test
 
 import (
 	"fmt"
@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/run/embed"
 	"github.com/geoalign/geoalign/weights/weightstest"
 )
@@ -25,7 +26,7 @@ var texts = []string{"a red square", "red", "a a a a a a a a", "", "blue circle 
 // rowsOf encodes texts by what is at a path.
 func rowsOf(t *testing.T, path string, sets ...string) (rows []float32, dim int) {
 	t.Helper()
-	x := check.Get(Open(path, run.OpenOptions{Set: sets}))(t)
+	x := check.Get(convert.Open(path, run.OpenOptions{Set: sets}))(t)
 	defer x.Close()
 	e := check.Get(embed.NewEncoder(x))(t)
 	return check.Get(e.Texts(t.Context(), texts))(t), e.Dim()
@@ -132,13 +133,13 @@ func TestSentenceFolder(t *testing.T) {
 				t.Error("a prompt changes nothing")
 			}
 			dir := filepath.Join(t.TempDir(), "run")
-			check.Get(Import(t.Context(), ImportOptions{From: folder, Out: dir}))(t)
+			check.Get(convert.Import(t.Context(), convert.ImportOptions{From: folder, Out: dir}))(t)
 			again, _ := rowsOf(t, dir)
 			near(t, "run", again, got)
 			x := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 			defer x.Close()
 			written := filepath.Join(t.TempDir(), "st")
-			w := check.Get(Export(x, export.Options{To: export.Sentence, Out: written}))(t)
+			w := check.Get(convert.Export(x, export.Options{To: export.Sentence, Out: written}))(t)
 			if w.Class != "SentenceTransformer" || !slices.Contains(w.Files, "2_Dense/model.safetensors") {
 				t.Errorf("%+v", w)
 			}
@@ -173,7 +174,7 @@ func TestEncoderRefused(t *testing.T) {
 		{map[string]string{"vocab.txt": longVocabulary(99)}, nil, nil, "has 99 tokens, and text/embeddings/word/weight in "},
 	} {
 		folder := sentenceFolder(t, c.files, c.kinds...)
-		if _, err := Open(folder, run.OpenOptions{Set: c.sets}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := convert.Open(folder, run.OpenOptions{Set: c.sets}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v: %v\nwant %s", c.files, c.kinds, err, c.want)
 		}
 	}
@@ -197,15 +198,15 @@ func TestImageEncoders(t *testing.T) {
 	}
 	for _, name := range []string{"vit", "dinov2", "resnet_hf", "timm"} {
 		from, dir := weightstest.Stored(t, name), filepath.Join(t.TempDir(), "run")
-		r := check.Get(Import(t.Context(), ImportOptions{From: from, Out: dir}))(t)
+		r := check.Get(convert.Import(t.Context(), convert.ImportOptions{From: from, Out: dir}))(t)
 		if r.Side != "image" || len(r.Fresh)+len(r.Unread) > 0 {
 			t.Errorf("%s: %+v", name, r)
 		}
-		want := pictured(check.Get(Open(from, run.OpenOptions{}))(t))
+		want := pictured(check.Get(convert.Open(from, run.OpenOptions{}))(t))
 		if n := len(want) / 3; n < 4 || slices.Equal(want[:n], make([]float32, n)) || !slices.Equal(want[:n], want[n:2*n]) {
 			t.Errorf("%s: %v", name, want)
 		}
-		near(t, name, pictured(check.Get(Open(dir, run.OpenOptions{}))(t)), want)
+		near(t, name, pictured(check.Get(convert.Open(dir, run.OpenOptions{}))(t)), want)
 	}
 }
 
@@ -231,7 +232,7 @@ func TestTokenTypes(t *testing.T) {
 		check.OK(t, out.Close())
 		got, _ := rowsOf(t, folder)
 		near(t, fmt.Sprint(n, " types"), got, want)
-		check.Get(Import(t.Context(), ImportOptions{From: folder, Out: filepath.Join(t.TempDir(), "run")}))(t)
+		check.Get(convert.Import(t.Context(), convert.ImportOptions{From: folder, Out: filepath.Join(t.TempDir(), "run")}))(t)
 	}
 }
 

@@ -2,7 +2,6 @@ package embed
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -191,18 +190,6 @@ func absolute(path string) string {
 	return path
 }
 
-// writeLines writes n rows as lines of JSON.
-func writeLines(w io.Writer, n int, row func(i int) any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	for i := range n {
-		if err := e.Encode(row(i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // namedImages are galleries that say what their images are: files and scenes, or the rows
 // of stored features.
 type namedImages interface{ ImageName(i int) string }
@@ -227,7 +214,7 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	names := func(file string, n int, row func(i int) any) error {
 		path := filepath.Join(done.Path, file)
 		if row != nil && n > 0 {
-			_, sum, err := replaceSummed(path, func(w io.Writer) error { return writeLines(w, n, row) })
+			_, sum, err := gallery.ReplaceSummed(path, func(w io.Writer) error { return gallery.WriteLines(w, n, row) })
 			meta[gallery.SumOf(file)] = sum
 			return err
 		}

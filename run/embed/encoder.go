@@ -3,10 +3,12 @@ package embed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/transform"
@@ -60,14 +62,63 @@ func (e *Encoder) Texts(ctx context.Context, texts []string) ([]float32, error) 
 // Images encodes n images that load decodes, called from several goroutines: rows (n, C) in new memory, to be compared
 // with each other.
 func (e *Encoder) Images(ctx context.Context, n int, load func(i int) (*transform.Image, error)) ([]float32, error) {
-	cfg := e.t.Config
-	switch {
-	case cfg.Has(section.Sentences):
-		return nil, console.Argument("model.system %q has no images: encode texts", cfg.Model.System)
-	case cfg.Has(section.Regions):
-		return nil, noPictures(cfg)
+	if err := e.SeesImages(); err != nil {
+		return nil, err
 	}
-	return e.encode(ctx, gallery.Image, listedImages{n, cfg.Model.Image.Size, cfg.ImageInput(), load}, nil)
+	return e.encode(ctx, gallery.Image, e.listed(n, load), nil)
+}
+
+// SeesImages says why the model encodes no images, nil where it does.
+func (e *Encoder) SeesImages() error {
+	cfg := e.t.Config
+	if cfg.Has(section.Sentences) {
+		return console.Argument("model.system %q has no images: encode texts", cfg.Model.System)
+	}
+	return noPictures(cfg)
+}
+
+func (e *Encoder) listed(n int, load func(i int) (*transform.Image, error)) listedImages {
+	return listedImages{n, e.t.Config.Model.Image.Size, e.t.Config.ImageInput(), load}
+}
+
+// Meta says of what model rows are, as a gallery of them does.
+func (e *Encoder) Meta() gallery.Meta {
+	var done Result
+	e.rows.describe(&done)
+	return metaOf(e.t, done)
+}
+
+// Folds says whether images are stored in two forms, see Rows.
+func (e *Encoder) Folds() bool { return e.rows.folds() }
+
+// Rows encodes n images that load decodes, called from several goroutines, to rows as a gallery stores them. take gets
+// those of the next k images: rows (k, C), and where the score changes images before it compares them, own (k, C), the
+// images as they are compared with each other, else nil. What load returns with ErrLeftOut has rows without a meaning.
+// progress is told how much is done and may be nil.
+func (e *Encoder) Rows(ctx context.Context, n int, load func(i int) (*transform.Image, error),
+	progress func(phase string, done, total int), take func(k int, rows, own []float32) error) error {
+	if err := e.SeesImages(); err != nil {
+		return err
+	}
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	g := &leaving{listedImages: e.listed(n, load)}
+	return e.rows.run(ctx, encodingOf(e.t, progress), gallery.Image, g, "encoding images", take)
+}
+
+// ErrLeftOut is wrapped by what Encoder.Rows is to leave out.
+var ErrLeftOut = errors.New("left out")
+
+// leaving is images some of which are left out.
+type leaving struct{ listedImages }
+
+func (g *leaving) Fill(i int, row batch.Row) error {
+	err := g.listedImages.Fill(i, row)
+	if errors.Is(err, ErrLeftOut) {
+		clear(row.Floats(batch.Images))
+		return nil
+	}
+	return err
 }
 
 // encode encodes the rows of a gallery. Row k goes to place order[k]; nil: to place k.

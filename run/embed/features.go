@@ -206,7 +206,7 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []r
 		}
 	}
 	return files.ReplaceFrom(NamesOf(out), func(w io.Writer) error {
-		return writeLines(w, n, func(i int) any { return names[i].line })
+		return gallery.WriteLines(w, n, func(i int) any { return names[i].line })
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +14,7 @@ import (
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/data/images"
 	"github.com/geoalign/geoalign/gallery"
-	"github.com/geoalign/geoalign/internal/files"
 	"github.com/geoalign/geoalign/internal/identity"
-	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
@@ -87,7 +83,11 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 	if err := t.Load(); err != nil {
 		return done, err
 	}
-	if rows, ok := from.(*rowInputs); ok {
+	inner := from
+	if x, ok := from.(*payloads); ok {
+		inner = x.inputs
+	}
+	if rows, ok := inner.(*rowInputs); ok {
 		if err := rows.fits(t.Model); err != nil {
 			return done, err
 		}
@@ -96,10 +96,9 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 	if err != nil {
 		return done, err
 	}
-	done.Path, done.Model, done.Step, done.Twin = out, t.Checkpoint.Path, t.Checkpoint.Step, t.Twin
+	done.Path, done.Model, done.Step, done.Twin = out, t.Path(), t.Step(), t.Twin
 	rows.describe(&done)
-	m.Dim, m.Meta = done.Dim, gallery.Meta{Model: absolute(done.Model), Step: done.Step, Score: done.Score,
-		EvalScore: t.Config.Eval.Score, Product: done.Product, Space: done.Space, Twin: done.Twin, Weights: t.Weights()}
+	m.Dim, m.Meta = done.Dim, metaOf(t, done)
 	switch {
 	case in.Texts != "":
 		m.Reading = reading(t.Config)
@@ -134,6 +133,12 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 			images.FormatsRead)
 	}
 	return done, nil
+}
+
+// metaOf says of what model rows are that rowEncoder.describe has described.
+func metaOf(t *run.Trained, done Result) gallery.Meta {
+	return gallery.Meta{Model: absolute(t.Path()), Step: t.Step(), Score: done.Score, EvalScore: t.Config.Eval.Score,
+		Product: done.Product, Space: done.Space, Twin: t.Twin, Weights: t.Weights()}
 }
 
 // sharding is files on their way to a gallery.
@@ -400,18 +405,9 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 		s.say("left out: %d more of shard %d", shown-5, k+1)
 	}
 	base := fmt.Sprintf("%ss-%05d", s.m.Side, k)
-	x = gallery.Shard{Features: base + ".safetensors", Names: base + ".jsonl", Rows: len(kept), Inputs: n}
-	meta := map[string]string{"model": s.m.Model, "step": strconv.Itoa(s.m.Step), "score": s.m.Score,
-		"product": strconv.FormatBool(s.m.Product), "space": s.m.Space}
-	x.FeaturesBytes, x.FeaturesSum, err = replaceSummed(filepath.Join(s.dir, x.Features), func(w io.Writer) error {
-		return safetensors.Write(w, rows.tensors(s.m.Dim), meta)
-	})
-	if err != nil {
-		return x, err
-	}
-	x.NamesBytes, x.NamesSum, err = replaceSummed(filepath.Join(s.dir, x.Names), func(w io.Writer) error {
-		return writeLines(w, len(kept), func(row int) any { return p.line(kept[row], row) })
-	})
+	x, err = gallery.WriteShard(s.dir, base, rows.tensors(s.m.Dim), s.m.Meta, len(kept),
+		func(row int) any { return p.line(kept[row], row) })
+	x.Inputs = n
 	for _, name := range []string{x.Features, x.Names} {
 		path := filepath.Join(s.dir, name)
 		if stamp, statErr := identity.StampOf(path); statErr == nil {
@@ -420,16 +416,3 @@ func (s *sharding) make(ctx context.Context, k int, p *part) (x gallery.Shard, e
 	}
 	return x, err
 }
-
-// replaceSummed is files.ReplaceFrom that returns size and checksum of what was written.
-func replaceSummed(path string, fill func(w io.Writer) error) (size int64, sum string, err error) {
-	h := crc32.New(castagnoli)
-	n := &counter{}
-	err = files.ReplaceFrom(path, func(w io.Writer) error { return fill(io.MultiWriter(w, h, n)) })
-	return n.n, fmt.Sprintf("%08x", h.Sum32()), err
-}
-
-// counter counts bytes.
-type counter struct{ n int64 }
-
-func (c *counter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ type Inputs struct {
 	Texts  string // file with a text per line; blank lines are passed over
 	Rows   string // file of features, or folder of them, for alignment heads; see features.OpenSource
 
+	Payload  string // file with a JSON object per input of a list, of Texts or of Rows; empty: none
 	Names    string // of Rows: file with a line per row that names it; empty: they are numbered
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
@@ -118,13 +120,18 @@ func (p *part) named(name func(i int) string) {
 
 // openInputs opens what in names for a model of cfg, whose tokenizer may come later.
 func openInputs(cfg config.Config, in Inputs, columns func() *data.Texts) (inputs, error) {
+	open := func() (inputs, error) { return openRows(in, cfg.Data.CacheDir) }
 	switch {
 	case in.Images != "":
-		return openImages(cfg, in.Images)
+		open = func() (inputs, error) { return openImages(cfg, in.Images) }
 	case in.Texts != "":
-		return openTexts(cfg, in.Texts, columns)
+		open = func() (inputs, error) { return openTexts(cfg, in.Texts, columns) }
 	}
-	return openRows(in, cfg.Data.CacheDir)
+	of, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return withPayload(of, in)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -250,7 +257,7 @@ func (x *imageInputs) next(n int) (*part, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	p.images = &imageFiles{names: files, paths: paths}
+	p.images = &imageFiles{names: slices.Clone(files), paths: paths}
 	p.images.stamps, p.images.proven = p.images.stamped()
 	p.gallery = listedImages{len(files), x.size, x.input, func(i int) (*transform.Image, error) {
 		if !utf8.ValidString(files[i]) { // a gallery could not say which file it is

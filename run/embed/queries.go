@@ -11,6 +11,7 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/console"
+	"github.com/geoalign/geoalign/run/convert"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -22,7 +23,7 @@ type Queries struct {
 	widths map[string]int // of the stored features of each side; nil where the model reads none
 }
 
-// OpenQueries opens the checkpoint that a gallery names, or that at path. It must have the
+// OpenQueries opens the checkpoint or the stored weights that a gallery names, or those at path. They must have the
 // channels and the score of the gallery.
 func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, error) {
 	if g == nil {
@@ -44,18 +45,18 @@ func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, 
 	}
 	o.Set = append(sets, o.Set...)
 	o.Twin = g.Meta.Twin
-	t, err := run.Open(path, o)
+	t, err := convert.Open(path, o)
 	if err != nil && g.Meta.Twin {
 		err = fmt.Errorf("the gallery %s was made with --momentum-encoder: %w", g.Path, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	q := &Queries{Trained: t}
-	if err := q.open(g); err != nil {
+	q, err := NewQueries(g, t)
+	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	step, weights := t.Checkpoint.Step, t.Weights()
+	step, weights := t.Step(), t.Weights()
 	switch other := weights != "" && g.Meta.Weights != "" && weights != g.Meta.Weights; {
 	case named && other:
 		return nil, errors.Join(fmt.Errorf(
@@ -66,6 +67,12 @@ func OpenQueries(g *gallery.Gallery, path string, o run.OpenOptions) (*Queries, 
 		console.Lines(o.Log).Say("note: the gallery was made by other parameters than those of this checkpoint: unless they are of one model, scores mean nothing")
 	}
 	return q, nil
+}
+
+// NewQueries is OpenQueries of a model that is open, which it owns unless there is an error.
+func NewQueries(g *gallery.Gallery, t *run.Trained) (*Queries, error) {
+	q := &Queries{Trained: t}
+	return q, q.open(g)
 }
 
 // open loads the model and compares it with the gallery.
@@ -84,9 +91,9 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	switch meta := g.Meta; {
 	case said.Dim != g.Dim():
 		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it",
-			q.Checkpoint.Path, said.Dim, g.Path, g.Dim())
+			q.Path(), said.Dim, g.Path, g.Dim())
 	case meta.Score != "" && said.Score != meta.Score:
-		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score", q.Checkpoint.Path, said.Score, g.Path, meta.Score)
+		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score", q.Path(), said.Score, g.Path, meta.Score)
 	}
 	return nil
 }

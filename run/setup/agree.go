@@ -123,7 +123,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 	if own.Size() > rows {
 		return fail("has %d tokens, and %s in %s %d rows", own.Size(), WordEmbeddings, m.Path(), rows)
 	}
-	if place == "" {
+	if place == "" || place == source.Below(cfg.Data.Root, cfg.Data.Vocab) && cfg.Data.Template == source.TemplateFile {
 		return nil
 	}
 	theirs, err := tokenizer.Load(place, source.TemplateFile)

@@ -1,0 +1,148 @@
+package gallery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/geoalign/geoalign/compute"
+	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/safetensors"
+)
+
+// TestFilter: what filters choose among some rows, by hand.
+func TestFilter(t *testing.T) {
+	var rows []map[string]any
+	for i, line := range []string{
+		`{"row": 0, "name": "2019/a.jpg", "payload": {"split": "test", "year": 2019, "tags": ["dog", "Beach"], "of": {"camera": "X1"}}}`,
+		`{"row": 1, "name": "2020/b.jpg", "payload": {"split": "val", "year": 2020, "url": null, "name": "other"}}`,
+		`{"row": 2, "name": "2021/c.jpg", "payload": {"split": "test", "year": "2021", "good": true, "of.camera": "Y"}}`,
+		`{"row": 3, "caption": "A Dog runs"}`,
+	} {
+		rows = append(rows, check.Get(fieldsOf(i, []byte(line)))(t))
+	}
+	for _, c := range []struct {
+		filter string
+		want   []int
+	}{
+		{`{"split": "test"}`, []int{0, 2}},
+		{`{"split": "test", "year": 2019}`, []int{0}},
+		{`{"split": {"in": ["val", "train"]}}`, []int{1}},
+		{`{"year": {"gte": 2019, "lt": 2020}}`, []int{0}},
+		{`{"year": {"gt": 2019}}`, []int{1}},
+		{`{"year": {"lte": "2021"}}`, []int{2}},
+		{`{"name": {"gte": "2020", "lt": "2022"}}`, []int{1, 2}},
+		{`{"url": {"exists": true}}`, []int{1}},
+		{`{"url": {"exists": false}}`, []int{0, 2, 3}},
+		{`{"url": null}`, []int{1}},
+		{`{"good": true}`, []int{2}},
+		{`{"caption": {"contains": "dog"}}`, []int{3}},
+		{`{"tags": "dog"}`, []int{0}},
+		{`{"tags": {"contains": "BEACH"}}`, []int{0}},
+		{`{"tags": {"in": ["cat", "dog"]}}`, []int{0}},
+		{`{"of.camera": {"exists": true}}`, []int{0, 2}},
+		{`{"of": {"exists": true}}`, []int{0}},
+		{`{"row": {"gte": 2}}`, []int{2, 3}},
+		{`{"not": {"split": "test"}}`, []int{1, 3}},
+		{`{"or": [{"split": "val"}, {"caption": {"exists": true}}]}`, []int{1, 3}},
+		{`{"and": [{"split": "test"}, {"not": {"year": {"lt": 2020}}}]}`, []int{2}},
+		{`{"name": "other"}`, nil}, // what the gallery says itself wins
+	} {
+		f := check.Get(ParseFilter([]byte(c.filter)))(t)
+		var got []int
+		for i, r := range rows {
+			if f.Match(r) {
+				got = append(got, i)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.filter, got, c.want)
+		}
+	}
+	deep := strings.Repeat(`{"not": `, 40) + `{"a": 1}` + strings.Repeat("}", 40)
+	for _, c := range [][2]string{{"[]", "want an object"}, {"{}", "want an object"}, {"{", "not JSON"}, {deep, "nested more than"},
+		{`{"a": [1]}`, `"a" is a list: write {"a": {"in": [...]}}`}, {`{"a": {}}`, "has no condition"}, {`{"a": {"is": 1}}`, `"is" of "a" is not a condition`},
+		{`{"a": {"in": 1}}`, `"in" of "a" wants a list`}, {`{"a": {"gt": true}}`, "wants a number or a text"}, {`{"a": {"exists": 1}}`, "wants true or false"},
+		{`{"a": {"contains": 1}}`, "wants a text"}, {`{"or": []}`, "or wants a list of filters"}, {`{"not": 1}`, "want an object"}, {`{"a": 1, "a": 2}`, "a"},
+		{`{"a": "` + strings.Repeat("x", maxFilter) + `"}`, "give at most"}} {
+		_, err := ParseFilter([]byte(c[0]))
+		check.Error(t, err, "filter: ", c[1])
+	}
+}
+
+// FuzzFilter: any filter is read or refused, and chooses rows without a fault.
+func FuzzFilter(f *testing.F) {
+	for _, s := range []string{`{"a.b": {"in": [1, "x"]}}`, `{"or": [{"a": null}, {"not": {"b": {"lt": "z"}}}]}`, `{"a": {"contains": ""}}`} {
+		f.Add(s, `{"a": {"b": [1]}, "payload": {"b": 2}}`)
+	}
+	f.Fuzz(func(t *testing.T, filter, line string) {
+		x, err := ParseFilter([]byte(filter))
+		if err != nil {
+			return
+		}
+		if fields, err := fieldsOf(0, []byte(line)); err == nil {
+			x.Match(fields)
+		}
+	})
+}
+
+// TestSelected: a search among chosen rows finds what a search of all finds when the others are taken away, also by
+// blocks that are cut by gaps, and fewer hits where there are fewer rows.
+func TestSelected(t *testing.T) {
+	const n, dim = 3000, 8
+	dir := t.TempDir()
+	r := rand.New(rand.NewPCG(3, 4))
+	x := make([]float32, n*dim)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, "{\"row\": %d, \"image_id\": %d, \"name\": \"%d\", \"payload\": {\"k\": %d}}\n", i, i, i, r.IntN(100))
+	}
+	f := check.Get(os.Create(filepath.Join(dir, FeaturesFile)))(t)
+	check.OK(t, safetensors.Write(f, []safetensors.Tensor{{Name: Image, Shape: []int{n, dim}, Data: x}}, nil))
+	check.OK(t, f.Close())
+	check.OK(t, os.WriteFile(filepath.Join(dir, ImagesFile), []byte(lines.String()), 0o666))
+	g := check.Get(Open(dir))(t)
+	defer g.Close()
+	e := check.Get(compute.New(compute.Options{}))(t)
+	defer e.Close()
+	v := check.Get(g.View(Image, Image))(t)
+	for _, below := range []int{1, 10, 50, 100, 0} {
+		filter := check.Get(ParseFilter(fmt.Appendf(nil, `{"k": {"lt": %d}}`, below)))(t)
+		rows := check.Get(g.Select(Image, filter))(t)
+		again := check.Get(g.Select(Image, filter))(t)
+		if !slices.Equal(rows, again) {
+			t.Error("a second selection is another one")
+		}
+		query := 7
+		all := check.Get(v.Search(context.Background(), e, x[query*dim:(query+1)*dim], Options{K: n, Exact: true}))(t)
+		var want []int32
+		for _, row := range all.Rows {
+			var payload struct{ K int }
+			item := check.Get(g.Item(Image, int(row)))(t)
+			check.OK(t, json.Unmarshal(item.Payload, &payload))
+			if payload.K < below && row != int32(query) {
+				want = append(want, row)
+			}
+		}
+		got := check.Get(v.Search(context.Background(), e, x[query*dim:(query+1)*dim], Options{K: 50, Rows: rows, Skip: []int32{int32(query)}}))(t)
+		if !slices.Equal(got.Rows, want[:min(50, len(want))]) {
+			t.Errorf("k < %d: %d rows found, %d are there", below, len(got.Rows), len(want))
+		}
+		if !sort.SliceIsSorted(rows, func(i, j int) bool { return rows[i] < rows[j] }) {
+			t.Error("rows are not in their order")
+		}
+	}
+	if got := check.Get(g.Fields(Image, 5, []string{"k", "name", "none"}))(t); got["name"] != "5" || len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
