@@ -11,6 +11,6 @@ def run(ours, case):
     from src.klot import KLOT
 
     scores = ours["param/scores"].requires_grad_()
-    loss = KLOT(epsilon_student=0.05, epsilon_teacher=0.1, n_iter=2000)(scores, ours["input/targets"])
+    loss = KLOT(epsilon_student=0.05, epsilon_teacher=0.1, n_iter=300)(scores, ours["input/targets"])
     loss.backward()
     return Result(None, {"loss": loss.item()}, {"K_student": (scores.grad, ours["grad/scores"])})
