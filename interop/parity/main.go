@@ -43,21 +43,28 @@ const (
 )
 
 func main() {
-	name := flag.String("config", "", "the `name` of a shipped configuration; sts: correlations of sentence similarity")
+	name := flag.String("config", "", "the `name` of a shipped configuration; sts: correlations of sentence similarity; klot, asif: alignment")
 	out := flag.String("out", "parity.safetensors", "the `file` to write")
 	rows := flag.Int("rows", 0, "pairs of the training step; 0: those of the configuration")
 	images := flag.Int("images", 40, "images of the evaluation, each with 5 captions")
+	top := flag.Int("rerank", 0, "candidates that the matching head scores again; 0: none")
 	flag.Parse()
-	if err := run(*name, *out, *rows, *images, flag.Args()); err != nil {
+	if err := run(*name, *out, *rows, *images, *top, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "parity:", err)
 		os.Exit(1)
 	}
 }
 
-func run(name, out string, rows, images int, sets []string) error {
-	if name == "sts" {
-		p := &parity{meta: map[string]string{}}
-		p.sts()
+func run(name, out string, rows, images, top int, sets []string) error {
+	e, err := compute.New(compute.Options{})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if p := (&parity{engine: e, meta: map[string]string{}}); p.alone(name) != nil {
+		if err := p.alone(name)(); err != nil {
+			return err
+		}
 		return p.write(out)
 	}
 	cfg, err := load(name, sets)
@@ -66,11 +73,6 @@ func run(name, out string, rows, images int, sets []string) error {
 	}
 	rows = cmp.Or(rows, cfg.Train.BatchSize)
 	cfg.Train.BatchSize = rows
-	e, err := compute.New(compute.Options{})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
 	m, err := model.New(cfg, model.Options{Engine: e, Vocab: vocabulary, MaskID: maskID, Begin: 1, End: 1, BeginID: clsID,
 		EndID: sepID, Pad: padID})
 	if err != nil {
@@ -86,7 +88,17 @@ func run(name, out string, rows, images int, sets []string) error {
 	if err := p.evaluate(images); err != nil {
 		return err
 	}
+	if top > 0 {
+		if err := p.rerank(top); err != nil {
+			return err
+		}
+	}
 	return p.write(out)
+}
+
+// alone is what is compared without a configuration, nil where there is no such thing of a name.
+func (p *parity) alone(name string) func() error {
+	return map[string]func() error{"sts": p.sts, "klot": p.klot, "asif": p.asif}[name]
 }
 
 // load reads a configuration, switches random choices off, and gives it the sizes that data of regions has.
@@ -122,6 +134,7 @@ type parity struct {
 	engine  *compute.Engine
 	tensors []safetensors.Tensor
 	meta    map[string]string
+	sides   [2]*batch.Batch // images and texts of the evaluation
 }
 
 func (p *parity) add(name string, shape []int, data any) {
@@ -141,6 +154,11 @@ func (p *parity) add(name string, shape []int, data any) {
 // step adds parameters, a batch, the parts of its loss and all gradients.
 func (p *parity) step(rows int) error {
 	m := p.model
+	if p.cfg.Has(section.Prototypes) { // which are brought to unit length
+		if err := m.Before(0); err != nil {
+			return err
+		}
+	}
 	for _, q := range m.Params().List() {
 		p.add("param/"+q.Name, q.Shape, m.Params().Value(q))
 		if q.Momentum {
@@ -149,8 +167,12 @@ func (p *parity) step(rows int) error {
 	}
 	b := batch.New(rows, m.Columns()...)
 	fill(b, rand.New(rand.NewPCG(11, 0)))
+	of := 1 // rows of an identity
+	if p.cfg.Has(section.Identities) {
+		of = p.cfg.Data.Identities.Images
+	}
 	for i, ids := 0, b.Ints(batch.IDs); i < len(ids); i++ {
-		ids[i] = int32(i)
+		ids[i] = int32(i / of)
 	}
 	p.inputs("input/", b)
 	p.queue()
@@ -171,7 +193,7 @@ func (p *parity) step(rows int) error {
 			p.add("grad/"+q.Name, q.Shape, m.Params().Grad(q))
 		}
 	}
-	return nil
+	return p.enqueued()
 }
 
 // inputs adds the columns of a batch.
@@ -216,8 +238,11 @@ func fill(b *batch.Batch, r *rand.Rand) {
 
 // evaluate adds the scores of all images of a split with all its captions, and the recalls.
 func (p *parity) evaluate(n int) error {
-	if p.cfg.Has(section.Sentences) {
+	switch {
+	case p.cfg.Has(section.Sentences):
 		return p.sentences(n)
+	case p.cfg.Has(section.ImagesAlone):
+		return p.images(n)
 	}
 	r := rand.New(rand.NewPCG(13, 0))
 	side := func(e *model.Encoder, n int) *batch.Batch {
@@ -228,29 +253,40 @@ func (p *parity) evaluate(n int) error {
 	images, texts := side(p.model.Image(), n), side(p.model.Text(), n*captions)
 	p.inputs("eval/", images)
 	p.inputs("eval/", texts)
+	p.sides = [2]*batch.Batch{images, texts}
 	scores, err := p.scores(images, texts)
 	if err != nil {
 		return err
 	}
 	p.add("scores", []int{n, n * captions}, scores)
+	c, err := correspondence(n)
+	if err != nil {
+		return err
+	}
+	ranks, err := eval.Rank(c, n, eval.Matrix(scores, n*captions))
+	if err != nil {
+		return err
+	}
+	p.found(ranks.Metrics().Values(), "%.1f")
+	return nil
+}
+
+// correspondence is that of n images with their captions, one image after the other.
+func correspondence(n int) (*eval.Correspondence, error) {
 	ids, of := make([]int, n), make([]int, n*captions)
 	for i := range of {
 		ids[i/captions], of[i] = i/captions, i/captions
 	}
-	c, err := eval.NewCorrespondence(ids, of)
-	if err != nil {
-		return err
-	}
-	ranks, err := eval.Rank(c, n, eval.Matrix(scores, len(of)))
-	if err != nil {
-		return err
-	}
+	return eval.NewCorrespondence(ids, of)
+}
+
+// found notes the numbers of an evaluation as they are printed.
+func (p *parity) found(values eval.Values, format string) {
 	var list []string
-	for _, v := range ranks.Metrics().Values() {
-		list = append(list, fmt.Sprintf("%s=%.1f", v.Name, v.Value))
+	for _, v := range values {
+		list = append(list, v.Name+"="+fmt.Sprintf(format, v.Value))
 	}
 	p.meta["recalls"] = strings.Join(list, " ")
-	return nil
 }
 
 // sentences adds features of texts as scores.

@@ -1,6 +1,6 @@
 """The published programs judge ours: scores, losses, gradients by name and recalls of shipped configurations.
 
-    make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp]
+    make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp] [GOLDEN=interop/parity/testdata]
 
 DIR holds a working tree of each repository under its name, such as DIR/SCAN. For each case the program beside this file
 writes what a configuration computes on made-up data; the module of the repository gets the same parameters and inputs, and
@@ -14,24 +14,27 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import warnings
 
+SMALL = ["-rows", "8", "-images", "6"]  # of goldens
 HERE = pathlib.Path(__file__).parent
-PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "simcse_step", "sts", "simcse_sts", "albef", "tcl")
+PEERS = ("scan", "vsepp", "bfan", "imram", "naaf", "sgraf", "vsrn", "esa", "clip_mtob", "moco_step", "swav", "reid", "sotalign", "asif", "simcse_step", "mcse", "sts", "simcse_sts",
+         "mcse_sts", "albef_rerank", "albef", "tcl")
 
 
-def compare(peer, case, path, folder):
-    """Runs one case in this process and prints its figures as JSON."""
+def compare(peer, case, path, folder, golden):
+    """Runs one case in this process and prints its figures as JSON; with a golden its numbers are written there."""
     warnings.simplefilter("ignore")
     import torch
 
     import published
-    from ours import GRADIENT, Ours, measure
+    from ours import GRADIENT, Ours, keep, measure
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(min(2, int(os.environ.get("OMP_NUM_THREADS", 2))))
     torch.manual_seed(1)
     p = importlib.import_module(peer)
     published.open_repository(folder / getattr(p, "BELOW", ""), p.PYTHON2)
@@ -39,7 +42,16 @@ def compare(peer, case, path, folder):
     ours = Ours(path, published.in_double() if getattr(p, "DOUBLE", True) else torch.float32)
     with contextlib.redirect_stdout(io.StringIO()):
         result = p.run(ours, case)
+    if golden:
+        with open(golden, "w") as f:
+            json.dump({"config": p.CASES[case][0], "sets": p.CASES[case][1], "flags": flags(p, golden)} | keep(ours, result), f, indent=1)
+            f.write("\n")
     print(json.dumps(measure(ours, result, getattr(p, "GRADIENT", GRADIENT))))
+
+
+def flags(p, golden):
+    """Arguments of the program that writes a file of ours: those of a golden make it small."""
+    return getattr(p, "FLAGS", []) or (SMALL if golden and getattr(p, "SMALL", True) else [])
 
 
 def commit(folder):
@@ -51,11 +63,12 @@ def main():
     p.add_argument("--peers", type=pathlib.Path, required=True, help="folder of the working trees")
     p.add_argument("--program", default="go run ./interop/parity", help="what writes a file of ours")
     p.add_argument("--only", default="", help="peers, by the names of their files here, with commas")
-    p.add_argument("--case", nargs=3, help=argparse.SUPPRESS)
+    p.add_argument("--golden", type=pathlib.Path, help="folder that gets a small file of numbers of the published programs for each case")
+    p.add_argument("--case", nargs=4, help=argparse.SUPPRESS)
     o = p.parse_args()
     if o.case:
-        peer, case, path = o.case
-        return compare(peer, case, path, o.peers)
+        peer, case, path, golden = o.case
+        return compare(peer, case, path, o.peers, golden)
     print("| repository, commit | case | configuration | scores | losses | gradients | recalls |\n|---|---|---|---|---|---|---|", flush=True)
     failed = []
     for peer in o.only.split(",") if o.only else PEERS:
@@ -82,11 +95,12 @@ def one(o, peer, case, config, sets, folder):
     """Figures of one case and what misses a bound."""
     with tempfile.TemporaryDirectory() as at:
         path = os.path.join(at, "ours.safetensors")
-        extra = getattr(importlib.import_module(peer), "FLAGS", [])
+        golden = o.golden and o.golden / (re.sub(r"\W+", "-", f"{peer} {case}".lower()) + ".json") or ""
+        extra = flags(importlib.import_module(peer), golden)
         made = subprocess.run([*o.program.split(), "-config", config, "-out", path, *extra, *sets], capture_output=True, text=True)
         if made.returncode:
             return {}, [f"our program: {made.stderr.strip()}"]
-        got = subprocess.run([sys.executable, __file__, "--peers", str(folder), "--case", peer, case, path], capture_output=True, text=True)
+        got = subprocess.run([sys.executable, __file__, "--peers", str(folder), "--case", peer, case, path, str(golden)], capture_output=True, text=True)
         if got.returncode:
             return {}, [f"the published module: {got.stderr.strip()[-1500:]}"]
         return json.loads(got.stdout.splitlines()[-1])

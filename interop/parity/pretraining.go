@@ -6,6 +6,7 @@ import (
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/internal/rng"
 	"github.com/geoalign/geoalign/model"
 	"github.com/geoalign/geoalign/objectives"
@@ -31,6 +32,20 @@ func (p *parity) queue() {
 	for i := range q.IDs {
 		q.IDs[i] = model.NoID
 	}
+}
+
+// enqueued adds the queue of images as the update leaves it.
+func (p *parity) enqueued() error {
+	if !p.cfg.Has(section.Views) {
+		return nil
+	}
+	if err := p.model.After(); err != nil {
+		return err
+	}
+	if q := p.model.Queue(); q != nil {
+		p.add("queued/image", []int{q.Filled, p.model.Dim()}, q.Image)
+	}
+	return nil
 }
 
 // unit fills x with a random unit vector.

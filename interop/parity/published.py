@@ -15,7 +15,7 @@ import types
 import torch
 
 ABSENT = {
-    "nltk", "torchtext", "tensorboard_logger", "pycocotools", "pycocoevalcap", "pyciderevalcap", "cPickle", "ruamel", "yacs", "fvcore", "iopath", "ruamel_yaml", "imageio", "cv2",
+    "nltk", "torchtext", "tensorboard_logger", "pycocotools", "pycocoevalcap", "pyciderevalcap", "cPickle", "ruamel", "yacs", "fvcore", "iopath", "ruamel_yaml", "imageio", "cv2", "apex",
 }  # packages that stand in where they are not installed
 
 

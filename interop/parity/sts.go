@@ -11,7 +11,7 @@ import (
 var stsPairs = []int{60, 150, 90}
 
 // sts adds similarities of pairs of sentences with scores of people, some of them equal, and their correlations.
-func (p *parity) sts() {
+func (p *parity) sts() error {
 	r := rand.New(rand.NewPCG(17, 0))
 	var similarities, scores []float32
 	var x, y []float64
@@ -39,4 +39,5 @@ func (p *parity) sts() {
 		add("part"+part.Name, part.Correlation)
 	}
 	p.meta["parts"] = fmt.Sprint(stsPairs)
+	return nil
 }

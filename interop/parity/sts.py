@@ -1,7 +1,7 @@
 """SentEval (facebookresearch/SentEval) and its fork in princeton-nlp/SimCSE: correlations of sentence similarity."""
 import types
 
-import numpy as np
+import torch
 
 from ours import Result
 
@@ -17,7 +17,7 @@ def run(ours, case):
         part = slice(at, at := at + int(n))
         data[f"part{k}"] = list(x[part]), list(x[part]), list(y[part])
     task = object.__new__(sts.STSEval)
-    task.datasets, task.data, task.similarity = list(data), data, lambda a, b: a
-    found = task.run(types.SimpleNamespace(batch_size=32), lambda params, batch: np.array(batch))
+    task.datasets, task.data, task.similarity = list(data), data, lambda a, b: a.item()
+    found = task.run(types.SimpleNamespace(batch_size=32), lambda params, batch: torch.tensor(batch).unsqueeze(1))
     numbers = {f"{part}_{k}": 100 * found[part][k][0] for part in data for k in ("spearman", "pearson")}
     return Result(recalls=numbers | {f"{mean}_{k}": 100 * v for k in ("spearman", "pearson") for mean, v in found["all"][k].items()})
