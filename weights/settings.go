@@ -45,6 +45,7 @@ type (
 		said                    float64 // by a file; 0: none says it
 		heads                   int     // 0: no file says it
 		preprocess              preprocess
+		block                   *encoders.ImageBlock // of style block, what no tensor shows; nil: of another style
 	}
 	textFacts struct {
 		style, activation, pool string
@@ -236,7 +237,7 @@ func (d *description) unprojected() error {
 	if d.depth("image/blocks/") == 0 || d.depth("text/layers/") == 0 {
 		return nil
 	}
-	image, err := d.size("image/pos_embed", 1)
+	image, err := d.size("image/patch_embed/weight", 0)
 	if err != nil {
 		return err
 	}
