@@ -56,6 +56,9 @@ type ImageOptions struct {
 	// side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256
 	// where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
 	Crop float64 `toml:"crop" when:"style!=regions" fixed:"model" max:"1"`
+	// where the centre begins if the pixels beside it are an odd number: empty (at the even one of the two in the middle, as
+	// in torchvision) | down (at the first of them, as in Hugging Face)
+	Centre string `toml:"centre" when:"style!=regions" fixed:"model"`
 	// the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
 	Freeze bool `toml:"freeze" when:"steps" fixed:"run"`
 	// share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1:
@@ -170,6 +173,7 @@ const oneClassCure = "Multi(n,m) reads m class tokens: choose another model.head
 // checkPixels tells how images cannot be resized and normalised.
 func (i *ImageOptions) checkPixels(k *section.Checker) {
 	k.OneOfOrEmpty("resize", "squash", "crop")
+	k.OneOfOrEmpty("centre", "down")
 	k.OneOfOrEmpty("interpolation", "bicubic", "bilinear")
 	k.Require("crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
 	k.Require("mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")

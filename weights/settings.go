@@ -34,6 +34,7 @@ type description struct {
 	towerNotes []string
 	unlike     []string        // see Model.Unlike
 	assumed    map[string]bool // keys whose values no file says
+	down       bool            // the centre of an image begins as in Hugging Face
 	smooth     bool            // the family's program resamples positions of images with antialias=True
 }
 

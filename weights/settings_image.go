@@ -172,6 +172,9 @@ func (d *description) prepareImages(p preprocess) {
 	if p.crop > 0 && p.crop < 1 {
 		d.set("model.image.crop", p.crop)
 	}
+	if d.down {
+		d.set("model.image.centre", "down")
+	}
 }
 
 // root is the square root of n, rounded down.

@@ -127,7 +127,7 @@ func (g grouped) forward() *op.Op {
 			return int64(g.groups) * g.flops(x1, w1)
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			in, out, n := c.In[0].Dim(1), c.Out.Dim(1), len(c.In[1].F32)/g.groups
+			in, out, n := c.In[0].Dim(1), c.Out.Dim(1), c.In[1].Len()/g.groups
 			return g.step(c, c.In[0].Shape, c.In[1].Shape, func(m *mover, k *convolve.Convolution, i int, x, y, scratch []float32) {
 				m.group(x, c.In[0].F32, in, i, g.groups, false)
 				k.Forward(y, x, c.In[1].F32[i*n:][:n], convolve.After{}, scratch)
@@ -150,7 +150,7 @@ func (g grouped) gradX(x tensor.Shape) *op.Op {
 		},
 		Scratch: func(in []tensor.Shape, threads int) int { _, _, _, n := g.parts(x, in[1], threads); return n },
 		Host: func(c *exec.Call) (exec.Step, error) {
-			out, n := c.In[0].Dim(1), len(c.In[1].F32)/g.groups
+			out, n := c.In[0].Dim(1), c.In[1].Len()/g.groups
 			return g.step(c, x, c.In[1].Shape, func(m *mover, k *convolve.Convolution, i int, dx, dy, scratch []float32) {
 				m.group(dy, c.In[0].F32, out, i, g.groups, false)
 				k.Data(dx, dy, c.In[1].F32[i*n:][:n], false, scratch)
