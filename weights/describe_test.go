@@ -176,7 +176,7 @@ func TestFilesBeside(t *testing.T) {
 		{"resnet_hf", map[string]string{"config.json": config1(t, "resnet_hf", `"embedding_size": 2`, `"embedding_size": 64`)}, "has embedding_size = 64, and the tensors have 2"},
 		{"resnet_hf", map[string]string{prepare: `{"size": 40, "crop_pct": 0.875, "feature_extractor_type": "ConvNextFeatureExtractor"}`}, `model.image.resize="crop" model.image.interpolation="bicubic" model.image.crop=0.875`},
 		{"resnet_hf", map[string]string{prepare: `{"size": {"shortest_edge": 384}, "crop_pct": 0.875, "image_processor_type": "ConvNextImageProcessor"}`}, "model.image.resize=\"squash\" model.image.interpolation=\"bicubic\" resnet_hf: "},
-		{"resnet_hf", map[string]string{prepare: `{"size": {"shortest_edge": 40}, "crop_size": 40, "do_center_crop": true, "image_processor_type": "CLIPImageProcessor"}`}, "model.image.resize=\"crop\" model.image.interpolation=\"bicubic\" resnet_hf: "},
+		{"resnet_hf", map[string]string{prepare: `{"size": {"shortest_edge": 40}, "crop_size": 40, "do_center_crop": true, "image_processor_type": "CLIPImageProcessor"}`}, "model.image.resize=\"crop\" model.image.interpolation=\"bicubic\" model.image.centre=\"down\" resnet_hf: "},
 		{"resnet_hf", map[string]string{prepare: `{"size": {"height": 40, "width": 40}, "image_processor_type": "ViTImageProcessor"}`}, "model.image.resize=\"squash\" model.image.interpolation=\"bicubic\" resnet_hf: "},
 		{"resnet_hf", map[string]string{prepare: `{"size": {"shortest_edge": 40}, "image_processor_type": "ConvNextImageProcessor"}`}, "model.image.crop=0.875"},
 		{"resnet_hf", map[string]string{prepare: `{"size": {"shortest_edge": 40}, "crop_pct": 1.5}`}, "preprocessor_config.json: crop_pct is 1.5, want a share"},
