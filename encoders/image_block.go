@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/geoalign/geoalign/config/section"
@@ -153,7 +154,7 @@ func (v ViT) activated(s Scope, start start, x *gorgonia.Node) *gorgonia.Node {
 	case v.Activation == SwiGLU:
 		return nn.SwiGLU(linear(s, "fc1", start, x, 2*v.Hidden()))
 	case o.Gated:
-		return nn.Gated(linear(s, "fc1", start, x, 2*v.Hidden()), v.Activation)
+		return nn.Gated(linear(s, "fc1", start, x, 2*v.Hidden()), cmp.Or(v.Activation, "gelu"))
 	case v.Activation == "relu":
 		return nn.ReLU(linear(s, "fc1", start, x, v.Hidden()))
 	}
