@@ -12,7 +12,8 @@ import (
 // ImageInput is what the image tower wants of images.
 func (c *Config) ImageInput() transform.Input {
 	im := c.Model.Image
-	in := transform.Input{Crop: im.Resize == "crop", Resized: im.Resized(), Bilinear: im.Interpolation == "bilinear"}
+	in := transform.Input{Crop: im.Resize == "crop", Resized: im.Resized(), Down: im.Centre == "down",
+		Bilinear: im.Interpolation == "bilinear"}
 	for i := range im.Mean {
 		in.Mean[i], in.Std[i] = float32(im.Mean[i]), float32(im.Std[i])
 	}

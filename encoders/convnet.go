@@ -21,6 +21,8 @@ import (
 type ConvNet struct {
 	// layers, first to last, each a kind and its sizes: "conv k3 s2 c32" (convolution, batch norm, activation) | "ds k3
 	// s1 c16" (depthwise and pointwise) | "ir k5 s2 e96 c24 se8" (expanded to e channels, depthwise, pointwise) |
+	// "rb k3 s2 e128 c256 g32 se8" (a residual bottleneck as of ResNeXt and RegNet: to e channels, a convolution of g groups,
+	// to c channels, added to its input or a convolution of it) | "pool k3 s2" (the largest of each window) |
 	// "patch k4 c96" (convolution of patches and layer norm) | "cx k7 e384 c96" (a block of ConvNeXt) | "down c192"
 	// (layer norm and convolution of 2 x 2). k is the kernel, s the stride, se the channels of squeeze and excitation; an
 	// activation behind them is that of the layer alone
@@ -38,6 +40,9 @@ type ConvNet struct {
 	FinalNorm bool `toml:"final_norm" fixed:"model"`
 	// what a block of ConvNeXt adds is scaled by channel
 	LayerScale bool `toml:"layer_scale" fixed:"model"`
+	// channels of the MLP of such a block are scaled by their share of the responses of an image (ConvNeXt V2, Woo et
+	// al. 2023)
+	ResponseNorm bool `toml:"response_norm" fixed:"model"`
 
 	// Size is the side of an image.
 	Size int `toml:"-"`
@@ -73,11 +78,13 @@ type convLayer struct {
 	kind                     string
 	kernel, stride           int
 	expanded, channels, gate int // gate: channels of squeeze and excitation
+	groups                   int // of the convolution of a residual bottleneck
 	activation               string
 }
 
 // convKinds are the kinds of layers with the sizes that they need.
-var convKinds = map[string]string{"conv": "ksc", "ds": "ksc", "ir": "ksec", "patch": "kc", "cx": "kec", "down": "c"}
+var convKinds = map[string]string{"conv": "ksc", "ds": "ksc", "ir": "ksec", "rb": "ksec", "pool": "ks", "patch": "kc",
+	"cx": "kec", "down": "c"}
 
 // layers reads Blocks.
 func (n ConvNet) layers() (list []convLayer, err error) {
@@ -87,9 +94,9 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 	for _, text := range n.Blocks {
 		words := strings.Fields(text)
 		if len(words) == 0 || convKinds[words[0]] == "" {
-			return nil, fmt.Errorf("%q is of no kind: conv, ds, ir, patch, cx and down are", text)
+			return nil, fmt.Errorf("%q is of no kind: conv, ds, ir, rb, pool, patch, cx and down are", text)
 		}
-		l := convLayer{kind: words[0], activation: n.Activation, stride: 1}
+		l := convLayer{kind: words[0], activation: n.Activation, stride: 1, groups: 1}
 		needs := convKinds[l.kind]
 		for _, word := range words[1:] {
 			if slices.Contains(convActivations, word) {
@@ -98,7 +105,8 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 			}
 			name := strings.TrimRight(word, "0123456789")
 			v, err := strconv.Atoi(word[len(name):])
-			into := map[string]*int{"k": &l.kernel, "s": &l.stride, "e": &l.expanded, "c": &l.channels, "se": &l.gate}[name]
+			into := map[string]*int{"k": &l.kernel, "s": &l.stride, "e": &l.expanded, "c": &l.channels,
+				"se": &l.gate, "g": &l.groups}[name]
 			if into == nil || err != nil || v < 1 || v > 1<<16 {
 				return nil, fmt.Errorf("%q of %q is no size nor activation", word, text)
 			}
@@ -113,6 +121,14 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 			l.stride = l.kernel
 		case "down":
 			l.kernel, l.stride = 2, 2
+		case "pool":
+			if len(list) == 0 {
+				return nil, fmt.Errorf("%q is the first, and channels are those of the layer before it", text)
+			}
+			l.channels = list[len(list)-1].channels
+		}
+		if l.groups > 1 && (l.kind != "rb" || l.expanded%l.groups != 0) {
+			return nil, fmt.Errorf("%q has %d groups, which divide the channels e of rb alone", text, l.groups)
 		}
 		list = append(list, l)
 	}
@@ -158,7 +174,7 @@ func (n ConvNet) Channels() int {
 // batchNorms says whether there are any.
 func (n ConvNet) batchNorms() bool {
 	list, _ := n.layers()
-	return slices.ContainsFunc(list, func(l convLayer) bool { return l.kind == "conv" || l.kind == "ds" || l.kind == "ir" })
+	return slices.ContainsFunc(list, func(l convLayer) bool { return slices.Contains([]string{"conv", "ds", "ir", "rb"}, l.kind) })
 }
 
 // Sizes counts the weights of the convolutions, the values of an image that the backward pass reads, and those of the
@@ -172,6 +188,11 @@ func (n ConvNet) Sizes() (weights, kept int64, widest float64) {
 		switch l.kind {
 		case "conv", "patch", "down":
 			weights += int64(in) * int64(l.channels) * k2
+		case "pool":
+		case "rb":
+			inner = l.expanded
+			weights += int64(inner)*(int64(in)+int64(inner/l.groups)*k2+int64(l.channels)+2*int64(l.gate)) +
+				int64(in)*int64(l.channels)
 		default:
 			if l.kind == "ir" {
 				inner = l.expanded
@@ -215,6 +236,11 @@ func (n ConvNet) layer(c *Context, s Scope, l convLayer, x *gorgonia.Node, side 
 	switch l.kind {
 	case "conv":
 		return n.act(l, n.conv(c, s, "conv", l, x, side, l.channels))
+	case "pool":
+		_, g := n.bordered(l, x, side)
+		return conv.MaxPool(x, g)
+	case "rb":
+		return n.residual(c, s, l, x, side)
 	case "patch":
 		return norm(s, "norm", n.biased(s, "conv", x, side, l), float32(n.Eps))
 	case "down":
@@ -223,7 +249,13 @@ func (n ConvNet) layer(c *Context, s Scope, l convLayer, x *gorgonia.Node, side 
 		y = n.depthwise(s, l, y, side)
 		y = nn.AddPositions(y, layout.Reshape(s.In("dw").bias(Zeros, in), 1, in), 1)
 		y = norm(s, "norm", y, float32(n.Eps))
-		y = linear(s, "fc2", from(vitInit), linearActivated(s, "fc1", from(vitInit), y, l.expanded, l.activation), in)
+		y = linearActivated(s, "fc1", from(vitInit), y, l.expanded, l.activation)
+		if n.ResponseNorm {
+			g := s.In("response_norm")
+			scaled := nn.ScaleColumns(conv.Responses(y, side*side), g.Param("weight", Zeros, l.expanded))
+			y = nn.AddPositions(arith.Add(y, scaled), layout.Reshape(g.bias(Zeros, l.expanded), 1, l.expanded), 1)
+		}
+		y = linear(s, "fc2", from(vitInit), y, in)
 		if n.LayerScale {
 			y = nn.ScaleColumns(y, s.Param("scale", Const(1e-6), in))
 		}
@@ -241,6 +273,30 @@ func (n ConvNet) layer(c *Context, s Scope, l convLayer, x *gorgonia.Node, side 
 		return arith.Add(x, y)
 	}
 	return y
+}
+
+// residual is a bottleneck (He et al. 2016, with the stride as in version 1.5; Xie et al. 2017 for groups; Radosavovic et
+// al. 2020 for squeeze and excitation).
+func (n ConvNet) residual(c *Context, s Scope, l convLayer, x *gorgonia.Node, side int) *gorgonia.Node {
+	in, out, one := columns("convnet", x), n.halved(l, side), convLayer{kernel: 1, stride: 1}
+	y := n.act(l, n.conv(c, s, "conv1", one, x, side, l.expanded))
+	if l.groups == 1 {
+		y = n.conv(c, s, "conv2", l, y, side, l.expanded)
+	} else {
+		z, g := n.bordered(l, y, side)
+		w := s.In("conv2").Param("weight", fanOut(l.expanded*l.kernel*l.kernel), l.expanded, l.expanded/l.groups, l.kernel,
+			l.kernel)
+		y = n.normed(c, s, "conv2", conv.Grouped(z, w, l.groups, g))
+	}
+	y = n.act(l, y)
+	if l.gate > 0 {
+		y = n.excited(s.In("se"), l, y, out*out)
+	}
+	y = n.conv(c, s, "conv3", one, y, out, l.channels)
+	if l.stride != 1 || in != l.channels {
+		x = n.conv(c, s, "down", convLayer{kernel: 1, stride: l.stride}, x, side, l.channels)
+	}
+	return n.act(l, arith.Add(x, y))
 }
 
 // act is the activation of a layer.

@@ -15,7 +15,8 @@ type ImageOptions struct {
 	// structure: empty (that of model.system) | vit (norm of eps 1e-6, GELU: timm's) | deit (vit with eps 1e-12:
 	// Hugging Face's ViT and DeiT, whose distillation token is a register) | clip (a norm before the blocks, patches
 	// without a bias, eps 1e-5, quick_gelu) | dinov2 (layer scale, eps 1e-6, GELU) | siglip (no class token, attention
-	// pooling, eps 1e-6, gelu_tanh) | resnet (a residual network of convolutions, of model.image.resnet) | convnet
+	// pooling, eps 1e-6, gelu_tanh) | block (a vision transformer by the options of model.image.block, eps 1e-6, GELU) |
+	// resnet (a residual network of convolutions, of model.image.resnet) | convnet
 	// (another network of convolutions, of model.image.convnet) | regions
 	// (features of regions in the place of pixels, of model.image.regions)
 	Style string `toml:"style" fixed:"meaning"`
@@ -31,7 +32,8 @@ type ImageOptions struct {
 	Heads int `toml:"heads" when:"style!=regions|resnet|convnet" fixed:"meaning" max:"1024"`
 	// hidden width of a block's MLP; 0: 4 x width, with swiglu two thirds of that, up to a multiple of 8
 	MLP int `toml:"mlp" when:"style!=regions|resnet|convnet" fixed:"model" max:"262144"`
-	// of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP)
+	// of a block's MLP: empty (that of style) | gelu | gelu_tanh | quick_gelu | swiglu (a gated MLP); in style block also
+	// silu | relu, and block.gated in the place of swiglu
 	Activation string `toml:"activation" when:"style!=regions|resnet|convnet" fixed:"meaning"`
 	// added to the variance in layer norms; 0: that of style, 1e-6 without one, 1e-5 in model.system "clip"
 	Eps float64 `toml:"eps" when:"style!=regions|resnet|convnet" fixed:"meaning" max:"0.1"`
@@ -54,6 +56,9 @@ type ImageOptions struct {
 	// side of the centre that is cut out of a resized image, by the side that it is resized to: 0.875 resizes to 256
 	// where size is 224 (timm's crop_pct); 0 or 1: nothing is cut off
 	Crop float64 `toml:"crop" when:"style!=regions" fixed:"model" max:"1"`
+	// where the centre begins if the pixels beside it are an odd number: empty (at the even one of the two in the middle, as
+	// in torchvision) | down (at the first of them, as in Hugging Face)
+	Centre string `toml:"centre" when:"style!=regions" fixed:"model"`
 	// the tower keeps the parameters that it starts with: it has no gradients, optimiser state, twins nor dropout
 	Freeze bool `toml:"freeze" when:"steps" fixed:"run"`
 	// share of the patches of an image that a training step sees, drawn anew each time (Li et al. 2023, FLIP), 0 or 1:
@@ -62,6 +67,7 @@ type ImageOptions struct {
 	// filter of resizing: empty or bicubic | bilinear
 	Interpolation string `toml:"interpolation" when:"style!=regions" fixed:"model"`
 
+	Block   ImageBlock  `toml:"block" when:"style=block"`
 	ResNet  ResNet      `toml:"resnet" when:"style=resnet"`
 	ConvNet ConvNet     `toml:"convnet" when:"style=convnet"`
 	Regions RegionTower `toml:"regions" when:"style=regions"`
@@ -108,8 +114,8 @@ func (i *ImageOptions) Gives() []section.Fact {
 
 // Check implements section.Checked.
 func (i *ImageOptions) Check(k *section.Checker) {
-	k.OneOfOrEmpty("style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleResNet, StyleConvNet,
-		StyleRegions)
+	k.OneOfOrEmpty("style", StyleViT, StyleDeiT, StyleCLIP, StyleDINOv2, StyleSigLIP, StyleBlock, StyleResNet,
+		StyleConvNet, StyleRegions)
 	k.Positive("size", "width")
 	space, err := section.Of[HeadOptions](k).Space()
 	several := err == nil && space.Tokens
@@ -129,13 +135,19 @@ func (i *ImageOptions) Check(k *section.Checker) {
 	k.NotNegative("mlp", "registers")
 	k.Require("size", i.Patch <= 0 || i.Size%i.Patch == 0, "must be a multiple of model.image.patch")
 	k.Require("width", i.Heads <= 0 || i.Width%i.Heads == 0, "must be a multiple of model.image.heads")
-	k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
+	if i.Style == StyleBlock {
+		k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu", "silu", "relu")
+		k.Require("activation", i.Activation != "relu" || !i.Block.Gated, "must not be relu with model.image.block.gated")
+	} else {
+		k.OneOfOrEmpty("activation", "gelu", "gelu_tanh", "quick_gelu", "swiglu")
+	}
 	k.OneOfOrEmpty("pool", "class", "mean", "attention")
 	k.Require("pool", i.Style != StyleSigLIP || i.Pooling() != "class",
 		"must be mean or attention with model.image.style \"siglip\", which has no class token")
 	k.NotNegative("eps")
 	if several && k.Has(section.Tokens) {
-		k.Require("style", i.Style != StyleSigLIP, "must have class tokens", oneClassCure)
+		k.Require("style", i.Style != StyleSigLIP && (i.Style != StyleBlock || i.Block.ClassToken), "must have class tokens",
+			oneClassCure)
 		k.Require("pool", i.Pooling() == "class" || i.Style == StyleSigLIP,
 			"must be class with several class tokens", oneClassCure)
 	}
@@ -144,6 +156,8 @@ func (i *ImageOptions) Check(k *section.Checker) {
 		k.Require("keep_patches", i.Kept() < i.Patches(),
 			fmt.Sprintf("must leave out at least one of the %d patches of an image, or be 1", i.Patches()),
 			"a share is rounded to whole patches")
+		k.Require("keep_patches", i.Style != StyleBlock || i.Block.Rotary == "" && !i.Block.Relative,
+			"must be 1 with model.image.block.rotary or relative, which need all patches of the grid")
 		k.Require("keep_patches", !k.Has(section.Fusion) || section.Of[TextOptions](k).FusionLayers == 0,
 			"must be 1 with fusion layers, which attend to all patches")
 		k.Training("keep_patches", k.Value("objective.tcl.local") != true,
@@ -159,6 +173,7 @@ const oneClassCure = "Multi(n,m) reads m class tokens: choose another model.head
 // checkPixels tells how images cannot be resized and normalised.
 func (i *ImageOptions) checkPixels(k *section.Checker) {
 	k.OneOfOrEmpty("resize", "squash", "crop")
+	k.OneOfOrEmpty("centre", "down")
 	k.OneOfOrEmpty("interpolation", "bicubic", "bilinear")
 	k.Require("crop", i.Crop == 0 || i.Crop >= 0.1, "must be 0 or at least 0.1")
 	k.Require("mean", len(i.Mean) == len(i.Std), "must have as many values as model.image.std", "set both, or none")
@@ -202,6 +217,9 @@ func (i ImageOptions) Tower(a TowerArgs) Tower {
 	v.NormFirst = !slices.Contains([]string{StyleViT, StyleDeiT, ""}, i.Style)
 	v.NoPatchBias = i.Style == StyleCLIP || i.Style == "" && v.TorchStart // clip-mtob's
 	v.PreNorm, v.LayerScale, v.NoClass = v.NoPatchBias, i.Style == StyleDINOv2, i.Style == StyleSigLIP
+	if b := i.Block; i.Style == StyleBlock {
+		v.NoPatchBias, v.PreNorm, v.LayerScale, v.NoClass = !b.PatchBias, b.FirstNorm, b.LayerScale, !b.ClassToken
+	}
 	v.Activation = StyleActivation(i.Style, i.Activation)
 	return ImageTower{v}
 }
@@ -307,7 +325,7 @@ func (i ImageOptions) Weights() int64 {
 		return n
 	}
 	first := i.Hidden()
-	if i.Activation == SwiGLU {
+	if i.Activation == SwiGLU || i.Style == StyleBlock && i.Block.Gated {
 		first *= 2
 	}
 	w := int64(i.Width)

@@ -128,7 +128,7 @@ func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 	v, s = v.in(s)
 	if Pool(v.Pool).byClass() {
 		_, y := v.encode(s, images, true)
-		return y
+		return v.behindPool(s, y)
 	}
 	x, y := v.encode(s, images, false)
 	return v.pooled(s, x, y)
@@ -137,32 +137,44 @@ func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 // pooled returns what stands for an image: (B*m, D) class tokens, else (B, D). x and y are
 // all tokens (B*(P+prefix), D) after the last block, and normalised.
 func (v ViT) pooled(s Scope, x, y *gorgonia.Node) *gorgonia.Node {
-	t := v.inner() + v.prefix()
+	t, before := v.inner()+v.prefix(), v.prefix()
+	if v.options().PoolAll {
+		before = 0
+	}
 	switch {
 	case Pool(v.Pool).byClass():
-		return leading(y, v.classes(), t)
+		return v.behindPool(s, leading(y, v.classes(), t))
 	case v.Pool == PoolMean && v.NormFirst:
-		return nn.MeanTokens(s.tap.pooled(y, t), nil, t, v.prefix())
+		return v.behindPool(s, nn.MeanTokens(s.tap.pooled(y, t), nil, t, before))
 	case v.Pool == PoolMean:
-		return norm(s, "norm", nn.MeanTokens(s.tap.pooled(x, t), nil, t, v.prefix()), v.eps())
+		return norm(s, "norm", nn.MeanTokens(s.tap.pooled(x, t), nil, t, before), v.eps())
 	}
-	if v.prefix() > 0 {
-		y = layout.SequenceRest(y, t, 0, v.prefix())
+	if before > 0 {
+		y = layout.SequenceRest(y, t, 0, before)
 	}
-	return v.attentionPool(s.In("pool"), s.tap.pooled(y, v.inner()))
+	return v.behindPool(s, v.attentionPool(s.In("pool"), s.tap.pooled(y, t-before), t-before))
+}
+
+// behindPool is what the pool gives, through the norm behind it where there is one.
+func (v ViT) behindPool(s Scope, x *gorgonia.Node) *gorgonia.Node {
+	if !v.options().PoolNorm {
+		return x
+	}
+	return norm(s, "pool_norm", x, v.eps())
 }
 
 // attentionPool is the pooling head of SigLIP (Zhai et al. 2022, section 3.1: a probe that
-// attends to all patches, then an MLP with a residual): (B, D) for patches y (B*P, D).
-func (v ViT) attentionPool(s Scope, y *gorgonia.Node) *gorgonia.Node {
-	start, p := v.starts(), v.inner()
+// attends to all patches, then an MLP with a residual): (B, D) for tokens y (B*p, D).
+func (v ViT) attentionPool(s Scope, y *gorgonia.Node, p int) *gorgonia.Node {
+	start := v.starts()
 	probe := s.Param("probe", v.tokenInit(), 1, v.Width)
 	q := linearPart(s, "qkv", start.qkv, probe, 0, v.Width, 3*v.Width)      // (1, D)
 	kv := linearPart(s, "qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width) // (B*P, 2D)
 	q = nn.RepeatRows(q, sequences("vit", y, p))                            // (B, D)
-	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: 1, KeyLen: p, Heads: v.Heads, Keep: 1})
+	h := attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: 1, KeyLen: p,
+		Heads: defaultTo(v.options().PoolHeads, v.Heads), Keep: 1})
 	h = linear(s, "proj", start.output, h, v.Width)
-	m := v.mlp(s.In("mlp"), norm(s, "norm", h, v.eps()))
+	m := v.ofPool().mlp(s.In("mlp"), norm(s, "norm", h, v.eps()))
 	return arith.Add(h, m)
 }
 
@@ -218,8 +230,10 @@ func (v ViT) embed(s Scope, images *gorgonia.Node) *gorgonia.Node {
 			Settings: "model.head.topology to one with the class tokens"}).Param("cls_token", v.tokenInit(), class...),
 			v.Patches())
 	}
-	// (B*t, D)
-	x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t)
+	if v.options().Positions {
+		// (B*t, D)
+		x = nn.AddPositions(x, s.As(Traits{Grid: true, Classes: m}).Param("pos_embed", v.tokenInit(), t, v.Width), t)
+	}
 	if v.kept.rows != nil {
 		x, t = nn.GatherRows(x, v.kept.rows, 1), m+v.kept.count
 	}
@@ -297,7 +311,7 @@ func (v ViT) check(images *gorgonia.Node) {
 func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _ *gorgonia.Node) {
 	b, start := s.Layer("blocks", i), v.starts()
 	var h *gorgonia.Node
-	if class {
+	if o := v.options(); class && o.plain() {
 		m := v.classes()
 		q := linearPart(b, "attn/qkv", start.qkv, leading(y, m, t), 0, v.Width, 3*v.Width) // (B*m, D)
 		kv := linearPart(b, "attn/qkv", start.qkv, y, v.Width, 2*v.Width, 3*v.Width)       // (B*t, 2D)
@@ -305,10 +319,16 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 		h = attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: m, KeyLen: t, Heads: v.Heads, Keep: 1})
 		x = leading(x, m, t)
 	} else {
-		qkv := linear(b, "attn/qkv", start.qkv, y, 3*v.Width) // (B*t, 3D)
+		qkv, bias := v.located(b.In("attn"), linear(b, "attn/qkv", start.qkv, y, 3*v.Width), t) // (B*t, 3D)
 		qkv = v.Metric.fold(b.In("attn"), qkv, v.Width, v.Width, v.Heads)
-		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Len: t, Heads: v.Heads, Keep: 1})
+		h = attention.SelfAttention(attention.SelfArgs{QKV: qkv, Bias: bias, Len: t, Heads: v.Heads, Keep: 1})
 		s.tap.self(i, qkv, h, t)
+		if class {
+			h, x = leading(h, v.classes(), t), leading(x, v.classes(), t)
+		}
+	}
+	if v.options().AttentionNorm {
+		h = norm(b.In("attn"), "norm", h, v.eps())
 	}
 	h = b.In("attn").bottleneck(v.scaled(b, "scale1", linear(b, "attn/proj", start.output, h, v.Width)))
 	x, y = addNorm(b, "norm2", h, x, nil, 1, v.eps())
@@ -317,17 +337,20 @@ func (v ViT) block(s Scope, i int, x, y *gorgonia.Node, t int, class bool) (_, _
 	if i+1 < v.Depth {
 		return addNorm(s.Layer("blocks", i+1), "norm1", h, x, nil, 1, v.eps())
 	}
+	if !v.options().FinalNorm {
+		x = arith.Add(x, h)
+		return x, x
+	}
 	return addNorm(s, "norm", h, x, nil, 1, v.eps())
 }
 
 // mlp is the MLP of a block or of the pooling head, fc1 and fc2.
 func (v ViT) mlp(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	start := v.starts().mlp
-	if v.Activation == SwiGLU {
-		h := nn.SwiGLU(linear(s, "fc1", start, x, 2*v.Hidden()))
-		return linear(s, "fc2", start, h, v.Width)
+	h := v.activated(s, start, x)
+	if v.options().MLPNorm {
+		h = norm(s, "norm", h, v.eps())
 	}
-	h := linearActivated(s, "fc1", start, x, v.Hidden(), v.Activation)
 	return linear(s, "fc2", start, h, v.Width)
 }
 

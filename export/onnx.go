@@ -101,6 +101,9 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 	var classes string // (B, m, D)
 	switch t := s.Tower.(type) {
 	case encoders.ImageTower:
+		if t.Style == encoders.StyleBlock {
+			return "", x.noBlock()
+		}
 		classes = g.Image(s.Name, t.ViT)
 	case encoders.ResNetTower:
 		classes = g.ResNet(s.Name, t.ResNet)

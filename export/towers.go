@@ -20,11 +20,19 @@ func (x *job) vit() (encoders.ViT, error) {
 		return encoders.ViT{}, x.noRegions()
 	}
 	v := t.ViT.Full()
+	if v.Style == encoders.StyleBlock {
+		return v, x.noBlock()
+	}
 	if v.Classes > 1 {
 		return v, x.refuse("model.head.topology", x.Config.Model.Head.Topology, "its tower has several class tokens",
 			asONNX)
 	}
 	return v, nil
+}
+
+// noBlock refuses a vision transformer of style block.
+func (x *job) noBlock() error {
+	return x.refuse("model.image.style", x.Config.Model.Image.Style, "layers of model.image.block are written in no other form")
 }
 
 // noRegions refuses an image tower over features of regions, or of layers that no other form has.

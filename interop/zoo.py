@@ -267,7 +267,10 @@ def convnext():
             model.save_pretrained(where)
             T.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=1.0).save_pretrained(where)
         yield model, 64, run, save
-    for name in ("convnext_atto", "convnext_tiny", "convnextv2_atto"):
+    for c in (dict(), dict(hidden_act="gelu_new", patch_size=2)):
+        model = T.ConvNextV2Model(T.ConvNextV2Config(image_size=64, hidden_sizes=[8, 12, 16, 20], depths=[1, 2, 1, 1], **c))
+        yield model, 64, run, lambda where, model=model: save(where, model)
+    for name in ("convnext_atto", "convnext_tiny", "convnextv2_atto", "convnextv2_tiny"):
         model = timm.create_model(name, **(dict(depths=(1, 1, 2, 1), dims=(8, 12, 16, 24))))
         model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, 64, 64))
 
@@ -314,7 +317,162 @@ def metaclip_2():
 
 DUALS = [chinese_clip, metaclip_2]
 
-IMAGES = [mobile, efficientnet_lite, convnext]
+
+def hidden(features):
+    """The tokens of a tower but registers, and what stands for an image. Tokens that no norm follows are not compared where a norm follows the pool."""
+    def run(model, x):
+        tokens, pooled = features(model, x)
+        if getattr(model, "cls_token", None) is not None and isinstance(getattr(model, "fc_norm", None), torch.nn.LayerNorm):
+            return dict(image_features=pooled)
+        return dict(image_hidden=tokens, image_features=pooled)
+    return run
+
+
+def timm_tokens(m, x):
+    """Class token and patches, without registers, and the pool."""
+    y = m.forward_features(x)
+    registers = m.num_prefix_tokens - (m.cls_token is not None)
+    kept = y[:, :m.num_prefix_tokens - registers]
+    return torch.cat([kept, y[:, m.num_prefix_tokens:]], 1), m.forward_head(y, pre_logits=True)
+
+
+def timm_saver(model, args):
+    def save(where):
+        save_file(model.state_dict(), where + "/model.safetensors")
+        timm.models._hub.save_config_for_hf(model, where + "/config.json", model_args=args)
+    return save
+
+
+def timm_towers(cases, usual):
+    """Towers of timm by architecture and arguments, made small."""
+    for name, args in cases:
+        args = {**usual, "num_classes": 0, **args}
+        model = timm.create_model(name, **args)
+        side = args["img_size"]
+        model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, side, side))
+        yield model, side, hidden(timm_tokens), timm_saver(model, args)
+
+
+SMALL = dict(img_size=48, patch_size=12, embed_dim=24, depth=3, num_heads=3)
+
+
+def vit():
+    """Vision transformers of timm: pools, registers, norms, biases."""
+    yield from timm_towers([
+        ("vit_base_patch16_224", {}), ("vit_base_patch16_224", dict(global_pool="avg")), ("vit_base_patch16_224", dict(global_pool="avg", fc_norm=False)),
+        ("vit_base_patch16_224", dict(global_pool="avg", class_token=False)), ("vit_base_patch16_224", dict(global_pool="token", fc_norm=True)),
+        ("vit_base_patch16_224", dict(qk_norm=True)), ("vit_base_patch16_224", dict(qk_norm=True, global_pool="avg", pool_include_prefix=True, reg_tokens=2)),
+        ("vit_base_patch16_224", dict(scale_attn_norm=True, scale_mlp_norm=True)), ("vit_base_patch16_224", dict(qkv_bias=False, proj_bias=False)),
+        ("vit_base_patch16_224", dict(act_layer="relu")), ("vit_base_patch16_224", dict(act_layer="relu", global_pool="avg")), ("vit_base_patch16_224", dict(act_layer="silu", init_values=0.1)), ("vit_base_patch16_224", dict(pre_norm=True, init_values=0.1)),
+        ("vit_base_patch16_224", dict(class_token=False, global_pool="map", reg_tokens=1)), ("vit_base_patch16_224", dict(global_pool="map", fc_norm=True)),
+        ("vit_base_patch16_224", dict(global_pool="map", pool_include_prefix=True)), ("vit_base_patch16_224", dict(final_norm=False)),
+        ("vit_base_patch16_224", dict(global_pool="avgmax")), ("vit_base_patch16_224", dict(global_pool="max")), ("vit_base_patch16_224", dict(pos_embed="none")),
+        ("vit_base_patch16_224", dict(norm_layer="rmsnorm")), ("vit_base_patch16_224", dict(norm_layer="layernorm")), ("vit_base_patch16_224", dict(embed_norm_layer="layernorm")),
+        ("vit_base_patch16_gap_224", {}), ("vit_base_patch16_gap_224", dict(num_heads=4)), ("vit_medium_patch16_gap_256", {}), ("vit_medium_patch16_reg4_gap_256", {}),
+        ("vit_betwixt_patch16_reg4_gap_256", dict(reg_tokens=3)), ("vit_little_patch16_reg1_gap_256", {}), ("vit_pwee_patch16_reg1_gap_256", {}), ("vit_wee_patch16_reg1_gap_256", {}),
+        ("vit_so150m_patch16_reg4_gap_256", {}), ("vit_so150m2_patch16_reg1_gap_256", {}), ("vit_base_patch16_siglip_224", {}), ("vit_base_patch16_siglip_gap_224", {}),
+        ("vit_so400m_patch14_siglip_gap_224", {}), ("vit_so400m_patch16_siglip_256", {}), ("vit_giantopt_patch16_siglip_256", {}), ("vit_base_patch32_siglip_256", {}),
+        ("vit_base_patch16_clip_224", {}), ("vit_base_patch32_clip_quickgelu_224", {}), ("vit_small_patch14_reg4_dinov2", {}), ("vit_giant_patch14_dinov2", {}),
+        ("deit3_small_patch16_224", {}), ("deit_tiny_distilled_patch16_224", {}), ("vit_base_patch16_rpn_224", {}), ("vit_relpos_base_patch16_224", {}),
+        ("vit_base_patch16_xp_224", {}), ("vit_large_patch14_xp_224", {}), ("cait_xxs24_224", {}),
+    ], SMALL)
+
+
+def vit_torchvision():
+    from torchvision.models import VisionTransformer
+    for heads, mlp, side in ((1, 40, 48), (2, 512, 60)):
+        model = VisionTransformer(image_size=side, patch_size=12, num_layers=3, num_heads=heads, hidden_dim=64 * heads, mlp_dim=mlp)
+
+        def features(m, x):
+            y = m._process_input(x)
+            y = m.encoder(torch.cat([m.class_token.expand(len(x), -1, -1), y], 1))
+            return y, y[:, 0]
+        yield model, side, hidden(features), saver(model)
+
+
+def eva():
+    """Towers of timm that turn queries and keys."""
+    yield from timm_towers([
+        ("eva02_tiny_patch14_224", {}), ("eva02_tiny_patch14_224", dict(global_pool="token")), ("eva02_base_patch14_224", {}), ("eva02_base_patch14_224", dict(ref_feat_shape=(7, 7))),
+        ("eva02_base_patch16_clip_224", {}), ("eva02_large_patch14_clip_336", dict(rope_temperature=77.0)), ("eva02_base_patch16_clip_224", dict(qkv_bias=False)),
+        ("eva_giant_patch14_224", {}), ("eva_giant_patch14_clip_224", {}), ("eva02_enormous_patch14_clip_224", {}), ("eva02_tiny_patch14_224", dict(use_rot_pos_emb=False)),
+        ("vit_pe_core_tiny_patch16_384", {}), ("vit_pe_core_base_patch16_224", {}), ("vit_pe_core_gigantic_patch14_448", dict(mlp_ratio=3.0, attn_pool_num_heads=4)),
+        ("vit_pe_spatial_tiny_patch16_512", {}), ("vit_pe_lang_large_patch14_448", {}), ("vit_pe_core_large_patch14_336", dict(init_values=0.1)),
+        ("vit_base_patch16_rope_224", {}), ("vit_base_patch16_rope_ape_224", {}), ("vit_base_patch16_rope_mixed_224", {}), ("vit_base_patch16_rope_reg1_gap_256", {}),
+        ("vit_mediumd_patch16_rope_reg1_gap_256", {}), ("vit_small_patch16_dinov3", {}), ("vit_small_patch16_dinov3_qkvb", dict(global_pool="token")),
+        ("vit_small_plus_patch16_dinov3", {}), ("vit_huge_plus_patch16_dinov3", dict(num_reg_tokens=1)), ("vit_small_patch16_dinov3", dict(rope_temperature=33.0, qk_norm=True)),
+        ("vit_small_patch16_dinov3", dict(rope_rotate_half=False, rope_grid_indexing="xy")), ("vit_base_patch16_rope_224", dict(attn_only_layer_scale=True)),
+        ("vit_base_patch16_rope_224", dict(num_kv_heads=1, qkv_fused=False)), ("vit_base_patch16_rope_224", dict(qkv_fused=False)),
+        ("vit_base_patch16_rope_224", dict(swiglu_mlp=True)), ("vit_base_patch16_rope_224", dict(swiglu_mlp=True, swiglu_align_to=8)), ("vit_base_patch16_rope_224", dict(scale_mlp=True)),
+    ], SMALL)
+
+
+def beit_timm():
+    yield from timm_towers([
+        ("beit_base_patch16_224", {}), ("beit_base_patch16_224", dict(global_pool="token")), ("beit_base_patch16_224", dict(init_values=None)), ("beitv2_base_patch16_224", {}),
+        ("beit_base_patch16_224", dict(use_abs_pos_emb=True)), ("beit_base_patch16_224", dict(use_rel_pos_bias=False, use_shared_rel_pos_bias=True)), ("beit_large_patch16_224", dict(swiglu_mlp=True, scale_mlp=True)),
+    ], SMALL)
+
+
+def image_config(**other):
+    return {**dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=3, intermediate_size=40, image_size=48, patch_size=12), **other}
+
+
+def hf_image(make, config_class, configs, skip=0):
+    """Towers of Hugging Face; skip tokens behind the class token are registers."""
+    for c in configs:
+        model = make(config_class(**image_config(**c)))
+        side, registers = c.get("image_size", 48), skip(model.config) if skip else 0
+
+        def features(m, x):
+            out = m(x)
+            y = out.last_hidden_state
+            return torch.cat([y[:, :1], y[:, 1 + registers:]], 1), out.pooler_output
+        yield model, side, hidden(features), model.save_pretrained
+
+
+def dinov3():
+    yield from hf_image(T.DINOv3ViTModel, T.DINOv3ViTConfig, [
+        dict(num_register_tokens=2), dict(use_gated_mlp=True), dict(use_gated_mlp=True, hidden_act="silu", num_register_tokens=4, rope_theta=31.0), dict(hidden_act="relu"),
+        dict(key_bias=True, layer_norm_eps=1e-3), dict(query_bias=False, value_bias=False), dict(proj_bias=False, mlp_bias=False, num_register_tokens=1), dict(image_size=60, num_attention_heads=6),
+        dict(query_bias=False), dict(hidden_act="tanh"),
+    ], lambda c: c.num_register_tokens)
+
+
+def beit():
+    yield from hf_image(T.BeitModel, T.BeitConfig, [
+        dict(use_relative_position_bias=True), dict(use_relative_position_bias=True, use_mean_pooling=False), dict(use_absolute_position_embeddings=True), dict(use_relative_position_bias=True, layer_scale_init_value=0.0),
+        dict(use_relative_position_bias=True, use_absolute_position_embeddings=True, hidden_act="gelu_new", layer_norm_eps=1e-3), dict(use_shared_relative_position_bias=True), dict(use_relative_position_bias=True, use_mask_token=True, image_size=60),
+    ])
+
+
+def vit_hf():
+    yield from hf_image(T.ViTModel, T.ViTConfig, [dict(), dict(qkv_bias=False), dict(hidden_act="relu"), dict(layer_norm_eps=1e-6, hidden_act="gelu_new", image_size=60)], None)
+    yield from hf_image(T.Dinov2Model, T.Dinov2Config, [dict(), dict(use_swiglu_ffn=True), dict(qkv_bias=False), dict(mlp_ratio=3, layer_norm_eps=1e-3)], None)
+    yield from hf_image(T.Dinov2WithRegistersModel, T.Dinov2WithRegistersConfig, [dict(num_register_tokens=3)], lambda c: c.num_register_tokens)
+
+
+def residual():
+    """Networks of residual bottlenecks, of timm, torchvision and Hugging Face."""
+    import torchvision
+    for name, args in (("resnext50_32x4d", {}), ("resnext101_32x8d", dict(layers=(1, 1, 1, 1))), ("wide_resnet50_2", dict(layers=(1, 1, 1, 1))), ("resnet152", {}),
+                       ("seresnext50_32x4d", dict(layers=(1, 1, 1, 1))), ("resnext50_32x4d", dict(layers=(1, 1, 1, 1), act_layer="silu")), ("resnet50d", dict(layers=(1, 1, 1, 1))),
+                       ("regnetx_002", {}), ("regnety_002", {}), ("regnety_004", {}), ("regnetz_005", {})):
+        model = timm.create_model(name, **args, num_classes=0)
+        model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, 64, 64))
+        yield model, 64, pooled(lambda m, x: m.forward_features(x)), saver(model, True)
+    for model in (torchvision.models.resnext50_32x4d(weights=None), torchvision.models.wide_resnet50_2(weights=None)):
+        yield model, 224, pooled(lambda m, x: torch.nn.Sequential(*list(m.children())[:-2])(x)), saver(model)
+    for c in (dict(layer_type="y", groups_width=4), dict(layer_type="x", groups_width=8), dict(layer_type="y", hidden_act="silu"), dict(layer_type="x", downsample_in_first_stage=False)):
+        model = T.RegNetModel(T.RegNetConfig(**{**dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 2, 1, 1], embedding_size=8, groups_width=8), **c}))
+
+        def save(where, model=model):
+            model.save_pretrained(where)
+            T.ConvNextImageProcessorPil(size={"shortest_edge": 64}, crop_pct=1.0).save_pretrained(where)
+        yield model, 64, pooled(lambda m, x: m(x).last_hidden_state), save
+
+
+IMAGES = [mobile, efficientnet_lite, convnext, vit, vit_torchvision, eva, beit_timm, dinov3, beit, vit_hf, residual]
 
 with torch.no_grad():
     for family in IMAGES:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -187,12 +186,7 @@ func (d *description) block(o blockFacts) error {
 func (d *description) blockKeys(prefix string, b encoders.Block) {
 	var usual encoders.Block
 	usual.Defaults()
-	is, was := reflect.ValueOf(b), reflect.ValueOf(usual)
-	for i := range is.NumField() {
-		if v := is.Field(i).Interface(); v != was.Field(i).Interface() {
-			d.set(prefix+is.Type().Field(i).Tag.Get("toml"), v)
-		}
-	}
+	d.differing(prefix, b, usual)
 }
 
 // rotaryPlaces reads how queries and keys are turned: keys of newer files stand in rope_parameters, of all layers or of

@@ -61,6 +61,21 @@ type timmArgs struct {
 	Pool       string `json:"global_pool"`
 	PoolAll    bool   `json:"pool_include_prefix"` // the mean is of class token and registers too
 
+	// Of vision transformers.
+	FinalNorm      *bool    `json:"final_norm"`
+	PostNorm       *bool    `json:"use_post_transformer_norm"`
+	ResPost        bool     `json:"use_post_norm"`
+	HeadWidth      int      `json:"attn_head_dim"`
+	AttentionScale bool     `json:"attn_only_layer_scale"`
+	PoolHeads      int      `json:"attn_pool_num_heads"`
+	Rotary         *bool    `json:"use_rot_pos_emb"`
+	RotaryType     string   `json:"rope_type"`
+	Theta          float64  `json:"rope_temperature"`
+	RotaryOffset   *float64 `json:"rope_grid_offset"`
+	RotaryIndexing string   `json:"rope_grid_indexing"`
+	RotaryHalf     *bool    `json:"rope_rotate_half"`
+	Reference      sides    `json:"ref_feat_shape"`
+
 	// Of residual networks.
 	Blur   any  `json:"aa_layer"`          // behind strides
 	Stride int  `json:"output_stride"`     // 0: 32, of all strides together

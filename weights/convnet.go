@@ -153,14 +153,14 @@ func planTimmMobile(f *File, strides []int, relus int, head bool) *convPlan {
 }
 
 // nextNames are the names of ConvNeXt, with # for a stage and % for a block.
-type nextNames struct{ stem, stemNorm, downNorm, down, block, dw, norm, fc1, fc2, scale, last string }
+type nextNames struct{ stem, stemNorm, downNorm, down, block, dw, norm, fc1, fc2, scale, responses, last string }
 
 var (
 	nextHF = nextNames{"embeddings.patch_embeddings", "embeddings.layernorm", "encoder.stages.#.downsampling_layer.0",
 		"encoder.stages.#.downsampling_layer.1", "encoder.stages.#.layers.%.", "dwconv", "layernorm", "pwconv1", "pwconv2",
-		"layer_scale_parameter", "layernorm"}
+		"layer_scale_parameter", "grn", "layernorm"}
 	nextTimm = nextNames{"stem.0", "stem.1", "stages.#.downsample.0", "stages.#.downsample.1", "stages.#.blocks.%.",
-		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "head.norm"}
+		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "mlp.grn", "head.norm"}
 )
 
 // planNext reads ConvNeXt below a prefix.
@@ -196,6 +196,10 @@ func planNext(f *File, n nextNames, prefix string) *convPlan {
 			pair("fc2", b+n.fc2, pointwise)
 			if p.shape(prefix+b+n.scale) != nil {
 				p.is("scale", prefix+b+n.scale, nil)
+			}
+			if p.shape(prefix+b+n.responses+".weight") != nil {
+				p.is("response_norm/weight", prefix+b+n.responses+".weight", vector)
+				p.is("response_norm/bias", prefix+b+n.responses+".bias", vector)
 			}
 			p.add("cx k%d e%d c%d", dw, fc1[0], p.at(prefix+b+n.dw+".weight", 0))
 		}
@@ -256,6 +260,9 @@ func (d *description) convNet(p *convPlan, o convFacts) error {
 	d.set("model.image.convnet.eps", o.eps)
 	d.set("model.image.convnet.final_norm", d.has("image/norm/weight"))
 	d.set("model.image.convnet.layer_scale", len(p.blocks) > 1 && d.has("image/layers/01/scale"))
+	if d.has("image/layers/01/response_norm/weight") {
+		d.set("model.image.convnet.response_norm", true)
+	}
 	d.prepareImages(prepared)
 	return nil
 }
@@ -343,12 +350,12 @@ var timmMobile = family{
 	},
 }
 
-// convNeXt is ConvNeXt (Liu et al. 2022) of Hugging Face and timm.
+// convNeXt is ConvNeXt (Liu et al. 2022) and ConvNeXt V2 (Woo et al. 2023) of Hugging Face and timm.
 var convNeXt = family{
 	name:     "convnext",
-	types:    []string{"convnext", "timm"},
+	types:    []string{"convnext", "convnextv2", "timm"},
 	find:     func(f *File) []part { return planNextOf(f).parts() },
-	within:   []string{"encoder.stages.", "convnext.encoder.stages.", "stages."},
+	within:   []string{"encoder.stages.", "convnext.encoder.stages.", "convnextv2.encoder.stages.", "stages."},
 	unneeded: []string{"classifier.*", "head.fc.*"},
 	describe: func(d *description) error {
 		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
@@ -390,7 +397,7 @@ func (d *description) plainTimm() error {
 
 // planNextOf reads ConvNeXt by the names that a file has.
 func planNextOf(f *File) *convPlan {
-	for _, prefix := range []string{"convnext.", ""} {
+	for _, prefix := range []string{"convnext.", "convnextv2.", ""} {
 		if _, ok := f.tensors[prefix+nextHF.stem+".weight"]; ok {
 			return planNext(f, nextHF, prefix)
 		}

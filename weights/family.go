@@ -37,7 +37,7 @@ type part struct {
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
 	&openCLIPTimm, &clipMTOB, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
 	&electra, &ernie, &albert, &xlmRobertaXL, &t5, &jinaV2, &chineseCLIP,
-	&efficientNet, &timmMobile, &convNeXt}
+	&efficientNet, &timmMobile, &convNeXt, &residual, &regNet, &dinov3, &beit, &vitTorchvision}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {
@@ -58,18 +58,20 @@ type fit struct {
 	stems      []string // what the names of the tensors of layers begin with, before the number of the layer
 }
 
-// patchStem is what the names of the tensors that make tokens of patches begin with, in timm.
-const patchStem = "patch_embed."
+// timmStems are what the names of tensors of timm beside its layers begin with that change what a tower computes: those
+// that make tokens of patches, positions, and a pool.
+var timmStems = []string{"patch_embed.", "rope.", "rel_pos", "attn_pool."}
 
-// odd lists the unexpected tensors that stand in layers, or before them among those of patches: these compute something
+// odd lists the unexpected tensors that stand in layers, or beside them among those of timmStems: these compute something
 // else than is read.
 func (r *fit) odd() (names []string) {
 	for _, name := range r.unexpected {
-		if strings.HasPrefix(name, patchStem) || strings.Contains(name, "."+patchStem) ||
-			slices.ContainsFunc(r.stems, func(stem string) bool {
-				rest, ok := strings.CutPrefix(name, stem)
-				return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
-			}) {
+		if slices.ContainsFunc(timmStems, func(stem string) bool {
+			return strings.HasPrefix(name, stem) || strings.Contains(name, "."+stem)
+		}) || slices.ContainsFunc(r.stems, func(stem string) bool {
+			rest, ok := strings.CutPrefix(name, stem)
+			return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+		}) {
 			names = append(names, name)
 		}
 	}

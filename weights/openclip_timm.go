@@ -24,9 +24,9 @@ var openCLIPTimm = family{
 				pool = *said.TimmPool
 			}
 		}
-		o, unlike := d.timmFacts("visual.trunk.", said.Timm, pool)
-		if d.rotary(said.Timm) {
-			d.differs("of the image tower: %s", rotaryAttention)
+		o, unlike, err := d.timmFacts("visual.trunk.", said.Timm, pool)
+		if err != nil {
+			return err
 		}
 		if unlike != "" {
 			d.differs("%s", unlike)

@@ -89,6 +89,9 @@ func joinGridPositions(in []*Tensor) (value, error) {
 // joinRegisterTokens makes registers (R, D) of registers, a position table and, where there is one, a class token: with
 // their positions, where the table has any for them.
 func joinRegisterTokens(in []*Tensor) (value, error) {
+	if len(in) == 1 {
+		return joinMatrix(in)
+	}
 	class, _ := classToken(in[2:])
 	k, err := tokensOf(in[1], class, in[0])
 	if err != nil {

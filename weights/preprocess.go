@@ -142,6 +142,7 @@ func (x *processor) over(d *description, p *preprocess) (side int, err error) {
 			p.crop = float64(x.Crop.height) / float64(x.Size.height)
 		}
 	}
+	d.down = p.resize == resizeCrop
 	if x.Resample != nil {
 		names := map[int]string{2: "bilinear", 3: "bicubic"}
 		if name := names[*x.Resample]; name != "" {

@@ -12,7 +12,8 @@ import (
 var resNet = family{
 	name:     "resnet",
 	types:    []string{"timm"},
-	parts:    resNetParts(torchStem, torchStage, "", "encoder_q.", "encoder.", "backbone."),
+	parts:    torchParts,
+	findFor:  func(f *File, _ *facts) []part { return theirs(f) },
 	unneeded: []string{"encoder_k.*", "queue", "queue_ptr", "projection_head.*", "prototypes.*"},
 	describe: func(d *description) error {
 		for _, name := range []string{"attnpool.c_proj.weight", "bn2.weight"} {
@@ -26,6 +27,14 @@ var resNet = family{
 		// Resized to 256 and cut to 224, as torchvision's reference training evaluates.
 		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875})
 	},
+}
+
+// theirs are the parts of a residual network, none where it is one of family resnext.
+func theirs(f *File) []part {
+	if planResNet(f).parts() != nil {
+		return nil
+	}
+	return torchParts
 }
 
 // timmResNet refuses networks of timm that have the tensors of others and compute something else.
@@ -73,6 +82,8 @@ var resNetHF = family{
 		return d.resNet(preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875})
 	},
 }
+
+var torchParts = resNetParts(torchStem, torchStage, "", "encoder_q.", "encoder.", "backbone.")
 
 // resNetNames are the names of a convolution and its batch norm, with # for the number of a block.
 type resNetNames struct{ conv, norm string }

@@ -115,24 +115,31 @@ func TestResNetFiles(t *testing.T) {
 			}
 			return []safetensors.Tensor{x}
 		},
-		"it has stages of [3 4 5 3] bottlenecks: ResNet-18, 34, 50 and 101 are read": func(x safetensors.Tensor) []safetensors.Tensor {
-			if strings.HasPrefix(x.Name, "layer3.5.") {
-				return nil
-			}
-			return []safetensors.Tensor{x}
-		},
-		"wide and grouped networks are not read": func(x safetensors.Tensor) []safetensors.Tensor {
-			if x.Name == "layer2.1.conv2.weight" {
-				x.Shape, x.Data = []int{4, 2, 3, 3}, make([]float32, 72)
-			}
-			return []safetensors.Tensor{x}
-		},
 	} {
 		m, err := Open(altered(change))
 		if err == nil {
 			m.Close()
 		}
 		check.Error(t, err, want)
+	}
+	for want, change := range map[string]func(x safetensors.Tensor) []safetensors.Tensor{
+		`"rb k3 s1 e8 c32", "rb k3 s1 e8 c32", "rb k3 s1 e8 c32", "rb k3 s1 e8 c32", "rb k3 s2 e16 c64"`: func(x safetensors.Tensor) []safetensors.Tensor {
+			if strings.HasPrefix(x.Name, "layer3.5.") {
+				return nil
+			}
+			return []safetensors.Tensor{x}
+		},
+		`"rb k3 s1 e4 c16 g2"`: func(x safetensors.Tensor) []safetensors.Tensor {
+			if x.Name == "layer2.1.conv2.weight" {
+				x.Shape, x.Data = []int{4, 2, 3, 3}, make([]float32, 72)
+			}
+			return []safetensors.Tensor{x}
+		},
+	} {
+		m := open1(t, altered(change))
+		if s := fmt.Sprint(m.Settings()); m.Family != "resnext" || !strings.Contains(s, want) {
+			t.Errorf("of family %s: %s, want %s", m.Family, s, want)
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func (r rule) apply(f *File, prefix string, layer int, add func(name string, v v
 	for _, which := range r.which() {
 		name := spelled(r.ours, ours, which)
 		in := f.find(prefix, r.theirs, theirs, which)
-		if in == nil {
+		if in == nil || in[0].Len() == 0 { // such as registers of which there are none
 			missing = append(missing, name)
 			continue
 		}

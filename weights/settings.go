@@ -34,6 +34,7 @@ type description struct {
 	towerNotes []string
 	unlike     []string        // see Model.Unlike
 	assumed    map[string]bool // keys whose values no file says
+	down       bool            // the centre of an image begins as in Hugging Face
 	smooth     bool            // the family's program resamples positions of images with antialias=True
 }
 
@@ -45,6 +46,7 @@ type (
 		said                    float64 // by a file; 0: none says it
 		heads                   int     // 0: no file says it
 		preprocess              preprocess
+		block                   *encoders.ImageBlock // of style block, what no tensor shows; nil: of another style
 	}
 	textFacts struct {
 		style, activation, pool string
@@ -240,7 +242,7 @@ func (d *description) unprojected() error {
 	if d.depth("image/blocks/") == 0 || d.depth("text/layers/") == 0 {
 		return nil
 	}
-	image, err := d.size("image/pos_embed", 1)
+	image, err := d.size("image/patch_embed/weight", 0)
 	if err != nil {
 		return err
 	}

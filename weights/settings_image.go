@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // image sets the keys of [model.image].
 func (d *description) image(o imageFacts) error {
 	config := cmp.Or(d.config.VisionDict, d.config.Vision, &d.config)
-	width, err := d.size("image/pos_embed", 1)
-	if err != nil {
-		return err
-	}
-	positions, err := d.size("image/pos_embed", 0)
+	width, err := d.size("image/patch_embed/weight", 0)
 	if err != nil {
 		return err
 	}
@@ -30,19 +25,32 @@ func (d *description) image(o imageFacts) error {
 	if err != nil {
 		return err
 	}
-	if o.activation, err = activation("hidden_act", config.HiddenAct, o.activation); err != nil {
+	named := activation
+	if o.block != nil {
+		named = blockActivation
+	}
+	if o.activation, err = named("hidden_act", config.HiddenAct, o.activation); err != nil {
 		return err
 	}
 	switch {
+	case d.gated() && o.block != nil:
+		if hidden = back; o.activation == "relu" {
+			return fmt.Errorf("%s has gated MLPs with relu, and gelu, gelu_tanh, quick_gelu and silu are read", d.path)
+		}
 	case d.gated():
 		hidden, o.activation = back, "swiglu"
 	case hidden != back:
 		return fmt.Errorf("an MLP of the image tower has %d hidden channels before and %d after its activation", hidden,
 			back)
 	}
-	positions -= d.classes("image/cls_token")
-	patch, grid := root(inputs/3), root(positions)
-	if positions < 1 || patch*patch*3 != inputs || grid*grid != positions {
+	if joint, err := d.size("image/blocks/00/attn/qkv/weight", 0); err != nil || joint != 3*width {
+		return fmt.Errorf("queries, keys and values have %d channels, and those of a width of %d have %d", joint, width,
+			3*width)
+	}
+	patch := root(inputs / 3)
+	positions := d.positions(config, patch)
+	grid := root(positions)
+	if patch < 1 || patch*patch*3 != inputs || positions < 1 || grid*grid != positions {
 		return fmt.Errorf("patches of %d numbers and %d positions are no square patches of a square image", inputs,
 			positions)
 	}
@@ -70,8 +78,9 @@ func (d *description) image(o imageFacts) error {
 			return err
 		}
 	}
-	if err := d.within(o.style); err != nil {
-		return err
+	if name := d.beyond(o.style); name != "" && o.block == nil {
+		return fmt.Errorf("it has or lacks %s, as towers of style %s do not, and no style has all of its layers", name,
+			o.style)
 	}
 	prepared, side, err := d.prepared(o.preprocess)
 	if err != nil {
@@ -103,8 +112,45 @@ func (d *description) image(o imageFacts) error {
 	if v, ok := d.values["image/registers"]; ok {
 		d.set("model.image.registers", v.shape[0])
 	}
+	if b := o.block; b != nil {
+		if err := d.options(b, width, heads, size/patch); err != nil {
+			return err
+		}
+		if b.PoolHeads == heads {
+			b.PoolHeads = 0
+		}
+		if b.PoolMLP == hidden {
+			b.PoolMLP = 0
+		}
+		d.differing("model.image.block.", *b, *plainBlock())
+	}
 	d.prepareImages(prepared)
 	return nil
+}
+
+// positions is the number of patches by the table of positions, or where there is none by the size of images that the
+// files say.
+func (d *description) positions(config *hfConfig, patch int) int {
+	if v, ok := d.values[imagePositions]; ok {
+		if d.has("image/cls_token") {
+			return v.shape[0] - d.classes("image/cls_token")
+		}
+		return v.shape[0]
+	}
+	side := cmp.Or(config.ImageSize.width, d.config.Args.ImageSize.width)
+	if p := d.config.Pretrained; side == 0 && p != nil && len(p.Shape) == 3 {
+		side = p.Shape[2]
+	}
+	if side == 0 && d.openCLIP != nil {
+		side = d.openCLIP.Model.Vision.ImageSize.width
+	}
+	if side == 0 {
+		side = 224
+		d.assume("model.image.size")
+		d.note("no file says which size images have: 224 pixels are assumed")
+	}
+	grid := side / max(1, patch)
+	return grid * grid
 }
 
 // gated says whether the MLPs of the image tower make gates and values side by side.
@@ -112,23 +158,6 @@ func (d *description) gated() bool {
 	hidden, err := d.size("image/blocks/00/mlp/fc1/weight", 0)
 	back, also := d.size("image/blocks/00/mlp/fc2/weight", 1)
 	return err == nil && also == nil && hidden == 2*back
-}
-
-// within refuses parameters that towers of a style have not: without them all states would be others.
-func (d *description) within(style string) error {
-	for _, x := range []struct {
-		name   string
-		styles []string // that have it
-	}{
-		{"image/cls_token", []string{"vit", "deit", "dinov2", "clip"}}, {"image/norm_pre/weight", []string{"clip"}},
-		{"image/blocks/00/scale1", []string{"dinov2"}}, {"image/patch_embed/bias", []string{"vit", "deit", "dinov2", "siglip"}},
-	} {
-		if d.has(x.name) && !slices.Contains(x.styles, style) {
-			return fmt.Errorf("it has %s, which towers of style %s have not, and no style has all of its layers",
-				x.name, style)
-		}
-	}
-	return nil
 }
 
 // prepareImages sets how images are prepared, where it is known.
@@ -142,6 +171,9 @@ func (d *description) prepareImages(p preprocess) {
 	d.set("model.image.interpolation", p.interpolation)
 	if p.crop > 0 && p.crop < 1 {
 		d.set("model.image.crop", p.crop)
+	}
+	if d.down {
+		d.set("model.image.centre", "down")
 	}
 }
 

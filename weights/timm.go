@@ -2,10 +2,11 @@ package weights
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/geoalign/geoalign/encoders"
 )
 
 // timm is vision transformers of timm, and the files of DeiT's and DINOv2's authors, which have the same names.
@@ -15,40 +16,59 @@ var timm = family{
 	parts: []part{timmVision("")},
 	describe: func(d *description) error {
 		args := d.config.Args
-		if d.rotary(d.config.Architecture) {
-			return errors.New(rotaryAttention)
+		o, unlike, err := d.timmFacts("", d.config.Architecture, args.Pool)
+		if err != nil {
+			return err
 		}
-		o, unlike := d.timmFacts("", d.config.Architecture, args.Pool)
 		if unlike != "" { // a tower alone may be read in another way
-			d.note("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
-		}
-		if args.PoolAll {
-			d.note("%s has pool_include_prefix = true, and a mean here leaves out class token and registers", d.path)
+			d.differs("%s: %s is taken, and model.image.pool may be another", unlike, o.pool)
 		}
 		o.heads = cmp.Or(args.Heads, o.heads)
-		if args.Norm != nil { // with the epsilon of its class, whatever the architecture's
-			o.said = 1e-6
+		switch norm, _ := args.Norm.(string); {
+		case args.Norm == nil:
+		case norm == "layernorm", norm == "layernormfp32":
+			o.said = 1e-6 // of its class, whatever the architecture's
+		default:
+			return fmt.Errorf("%s has norm_layer %v in model_args, and layernorm is read", d.path, args.Norm)
+		}
+		if args.Eva() && args.Activation != nil {
+			return fmt.Errorf("%s has act_layer %v in model_args, which is not read of such towers", d.path, args.Activation)
 		}
 		act, ok := args.Activation.(string)
 		switch gated := d.gated(); {
-		case !ok, gated && act == "silu":
-		case !gated && slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act):
+		case args.Activation == nil, gated && act == "silu":
+		case !ok:
+			return fmt.Errorf("%s has act_layer %v in model_args, and a name is read", d.path, args.Activation)
+		case slices.Contains([]string{"gelu", "gelu_tanh", "quick_gelu"}, act) && (!gated || o.block != nil):
 			o.activation = act
+		case slices.Contains(blockActs, act) && !gated:
+			o.activation = strings.Replace(act, "swish", "silu", 1)
 		default:
-			return fmt.Errorf("%s has act_layer %q in model_args, and gelu, gelu_tanh and quick_gelu are read, of gated MLPs silu", d.path, act)
+			return fmt.Errorf("%s has act_layer %q in model_args, and gelu, gelu_tanh, quick_gelu, silu and relu are read, of gated MLPs silu", d.path, act)
 		}
 		return d.image(o)
 	},
 }
 
+// blockActs are activations that towers of style block alone have.
+var blockActs = []string{"relu", "silu", "swish"}
+
 // timmFacts is what a vision transformer of timm has by its tensors below a prefix and its architecture. pool is the
-// argument global_pool, empty where it is the architecture's. unlike says what no style here makes of the tokens of an
+// argument global_pool, empty where it is the architecture's. unlike says what no tower here makes of the tokens of an
 // image, empty where one does.
-func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string) {
+func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts, unlike string, err error) {
 	d.smooth = true
+	args := d.config.Args
+	if err := d.timmRefused(prefix, architecture); err != nil {
+		return o, "", err
+	}
+	if err := d.absentBiases(); err != nil {
+		return o, "", err
+	}
 	o = imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
 		preprocess: preprocess{half, half, resizeCrop, "bicubic", 0}}
 	_, normLast := d.file.Lookup(prefix + "fc_norm.weight") // behind the pool
+	_, norm := d.file.Lookup(prefix + "norm.weight")
 	switch {
 	case d.has("image/blocks/00/scale1"):
 		o.style, o.preprocess.mean, o.preprocess.std = "dinov2", imageNetMean, imageNetStd
@@ -61,7 +81,8 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	}
 	if architecture != "" {
 		o.said = 1e-6
-		if strings.Contains(architecture, "_clip_") {
+		if strings.Contains(architecture, "_clip_") && !isEva(architecture) || strings.Contains(architecture, "_pe_") ||
+			strings.Contains(architecture, "_dinov3") {
 			o.said = 1e-5
 		}
 	}
@@ -71,39 +92,53 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	case slices.ContainsFunc(timmTanh, func(name string) bool { return strings.Contains(architecture, name) }):
 		o.activation = "gelu_tanh"
 	}
-	if strings.Contains(architecture, "giantopt") || strings.Contains(architecture, "vit_base_patch16_gap_224") {
-		o.heads = 16
+	o.heads = timmHeads(architecture)
+	rotary, err := d.timmRotary(architecture)
+	if err != nil {
+		return o, "", err
 	}
-	switch mean := pool == "avg" || pool == "" && normLast; {
+	switch pool = timmPool(architecture, pool, d.has("image/cls_token"), normLast); {
 	case d.has("image/pool/probe"):
-		if o.pool = "attention"; normLast {
-			unlike = "an image is the norm of what the pool by attention gives, and here the norm is before the pool"
-		}
-	case mean && normLast == (o.style == "vit"):
+		o.pool = "attention"
+	case pool == "avg":
 		o.pool = "mean"
-	case mean && normLast:
-		unlike = "an image is the norm of the mean of its patches, and that of style " + o.style +
-			" the mean of normalised ones"
-	case mean:
-		unlike = "an image is the mean of its normalised patches, and that of style vit the norm of their mean"
-	case !slices.Contains([]string{"", "token", "map"}, pool):
-		unlike = fmt.Sprintf("an image is pooled by %q", pool)
+	case pool != "token" || !d.has("image/cls_token"):
+		if unlike = fmt.Sprintf("an image is pooled by %q", pool); !d.has("image/cls_token") {
+			o.pool = "mean"
+		}
 	}
-	return o, unlike
-}
-
-// rotary says whether the attention of an architecture of timm turns queries and keys by the places of patches, which
-// no tensor shows. Where no file names the architecture, a Perception Encoder is known by its tensors: others of timm
-// with a norm before their blocks have no pool by attention.
-func (d *description) rotary(architecture string) bool {
-	if architecture == "" {
-		return d.has("image/pool/probe") && d.has("image/norm_pre/weight")
+	if _, ok := d.file.Lookup(prefix + "dist_token"); ok && unlike == "" {
+		unlike = "an image is the mean of class and distillation token"
 	}
-	return slices.ContainsFunc([]string{"_pe_core_", "_pe_spatial_", "_pe_lang_", "_rope_"},
-		func(part string) bool { return strings.Contains(architecture, part) })
+	// Of style vit a norm behind the mean is that of all tokens, too.
+	ofMean := o.style == "vit" && o.pool != "attention" && normLast && !norm
+	placed := ofMean || !normLast && (o.style != "vit" || o.pool != "mean")
+	all := args.PoolAll && o.pool != "class"
+	act, _ := args.Activation.(string)
+	if placed && d.beyond(o.style) == "" && !rotary.eva && !all && !slices.Contains(blockActs, act) {
+		delete(d.values, "image/pool_norm/weight")
+		delete(d.values, "image/pool_norm/bias")
+		return o, unlike, nil
+	}
+	b := plainBlock()
+	o.said = cmp.Or(o.said, o.eps)
+	o.block, o.style, o.eps = b, encoders.StyleBlock, 1e-6
+	b.Rotary, b.Theta, b.Reference, b.Offset = rotary.kind, rotary.theta, rotary.reference, rotary.offset
+	b.ColumnsFirst, b.Adjacent, b.PoolHeads = rotary.columnsFirst, rotary.adjacent, rotary.poolHeads
+	b.PoolAll = all || rotary.eva && o.pool == "attention"
+	if d.gated() {
+		o.activation = "silu"
+	}
+	if !norm { // what stands there is the norm behind the pool
+		delete(d.values, "image/norm/weight")
+		delete(d.values, "image/norm/bias")
+		if known := strings.Contains(architecture, "_pe_spatial_") || strings.Contains(architecture, "_pe_lang_"); !normLast && !known &&
+			!(args.FinalNorm != nil && !*args.FinalNorm) && !(args.PostNorm != nil && !*args.PostNorm) {
+			return o, "", fmt.Errorf("it has no %snorm.weight, and config.json has no final_norm = false in model_args: is it complete?", prefix)
+		}
+	}
+	return o, unlike, nil
 }
-
-const rotaryAttention = "its attention turns queries and keys by the places of patches (rotary position embeddings, as in Perception Encoders), and no style here does so"
 
 // timmTanh are parts of the names of timm's architectures whose activation is the approximation of GELU by tanh.
 var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "base_patch32_siglip",
@@ -113,25 +148,35 @@ var timmTanh = []string{"so400m_patch16_siglip", "giantopt_patch16_siglip", "bas
 func timmVision(prefix string) part {
 	return part{
 		prefixes: []string{prefix},
-		marks:    []string{"patch_embed.proj.weight", "pos_embed", "blocks.0.attn.qkv.weight"},
+		marks:    []string{"patch_embed.proj.weight", "blocks.0.norm1.weight", "blocks.0.attn.qkv.weight | blocks.0.attn.q_proj.weight"},
 		needs: []rule{
 			{"image/patch_embed/weight", "patch_embed.proj.weight", flat},
-			{"image/pos_embed", "{pos_embed,cls_token,reg_token} | {pos_embed,cls_token,register_tokens} | {pos_embed,cls_token,dist_token} | {pos_embed,cls_token} | {pos_embed,reg_token} | pos_embed", gridPositions},
 			{"image/blocks/#/norm1/*", "blocks.#.norm1.*", nil},
-			{"image/blocks/#/attn/qkv/*", "blocks.#.attn.qkv.*", nil},
-			{"image/blocks/#/attn/proj/*", "blocks.#.attn.proj.*", nil},
+			{"image/blocks/#/attn/qkv/weight", "blocks.#.attn.qkv.weight | blocks.#.attn.{q,k,v}_proj.weight", nil},
+			{"image/blocks/#/attn/proj/weight", "blocks.#.attn.proj.weight", nil},
 			{"image/blocks/#/norm2/*", "blocks.#.norm2.*", nil},
-			{"image/blocks/#/mlp/fc1/*", "blocks.#.mlp.fc1.* | blocks.#.mlp.w12.*", nil},
-			{"image/blocks/#/mlp/fc2/*", "blocks.#.mlp.fc2.* | blocks.#.mlp.w3.*", nil},
-			{"image/norm/*", "norm.* | fc_norm.*", nil},
+			{"image/blocks/#/mlp/fc1/weight", "blocks.#.mlp.fc1.weight | blocks.#.mlp.w12.weight | blocks.#.mlp.{fc1_g,fc1_x}.weight", nil},
+			{"image/blocks/#/mlp/fc2/weight", "blocks.#.mlp.fc2.weight | blocks.#.mlp.w3.weight", nil},
 		},
 		may: []rule{
 			{"image/patch_embed/bias", "patch_embed.proj.bias", nil},
+			{"image/pos_embed", "{pos_embed,cls_token,reg_token} | {pos_embed,cls_token,register_tokens} | {pos_embed,cls_token,dist_token} | {pos_embed,cls_token} | {pos_embed,reg_token} | pos_embed", gridPositions},
 			{"image/cls_token", "cls_token", token},
-			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token} | {reg_token,pos_embed}", registerTokens},
+			{"image/registers", "{reg_token,pos_embed,cls_token} | {register_tokens,pos_embed,cls_token} | {dist_token,pos_embed,cls_token} | {reg_token,pos_embed} | reg_token", registerTokens},
 			{"image/norm_pre/*", "norm_pre.*", nil},
-			{"image/blocks/#/scale1", "blocks.#.ls1.gamma", vector},
-			{"image/blocks/#/scale2", "blocks.#.ls2.gamma", vector},
+			{"image/norm/*", "norm.* | fc_norm.*", nil},
+			{"image/pool_norm/*", "fc_norm.*", nil},
+			{"image/blocks/#/attn/qkv/bias", "blocks.#.attn.qkv.bias | blocks.#.attn.{q,k,v}_proj.bias | blocks.#.attn.{q,v}_bias | blocks.#.attn.{q,v}_proj.bias", qkvBias},
+			{"image/blocks/#/attn/proj/bias", "blocks.#.attn.proj.bias", nil},
+			{"image/blocks/#/mlp/fc1/bias", "blocks.#.mlp.fc1.bias | blocks.#.mlp.w12.bias | blocks.#.mlp.{fc1_g,fc1_x}.bias", nil},
+			{"image/blocks/#/mlp/fc2/bias", "blocks.#.mlp.fc2.bias | blocks.#.mlp.w3.bias", nil},
+			{"image/blocks/#/scale1", "blocks.#.ls1.gamma | blocks.#.gamma_1", vector},
+			{"image/blocks/#/scale2", "blocks.#.ls2.gamma | blocks.#.gamma_2", vector},
+			{"image/blocks/#/attn/q_norm/*", "blocks.#.attn.q_norm.*", nil},
+			{"image/blocks/#/attn/k_norm/*", "blocks.#.attn.k_norm.*", nil},
+			{"image/blocks/#/attn/norm/*", "blocks.#.attn.norm.*", nil},
+			{"image/blocks/#/attn/relative", "blocks.#.attn.relative_position_bias_table", nil},
+			{"image/blocks/#/mlp/norm/*", "blocks.#.mlp.norm.*", nil},
 			{"image/pool/probe", "attn_pool.latent", probe},
 			{"image/pool/qkv/*", "attn_pool.{q,kv}.*", queryFirst},
 			{"image/pool/proj/*", "attn_pool.proj.*", nil},
@@ -139,6 +184,6 @@ func timmVision(prefix string) part {
 			{"image/pool/mlp/fc1/*", "attn_pool.mlp.fc1.*", nil},
 			{"image/pool/mlp/fc2/*", "attn_pool.mlp.fc2.*", nil},
 		},
-		unneeded: []string{"head.*", "head_dist.*", "mask_token"},
+		unneeded: []string{"head.*", "head_dist.*", "mask_token", "blocks.*.attn.relative_position_index"},
 	}
 }

@@ -44,3 +44,31 @@ var hfVision = []rule{
 
 var hfRegisters = rule{"image/registers",
 	"embeddings.{register_tokens,position_embeddings,cls_token} | embeddings.{distillation_token,position_embeddings,cls_token}", registerTokens}
+
+// vitTorchvision is the vision transformer of torchvision, a state dict without other files.
+var vitTorchvision = family{
+	name:  "vit_torchvision",
+	below: "encoder.layers.encoder_layer_",
+	parts: []part{{
+		prefixes: []string{""},
+		marks:    []string{"conv_proj.weight", "class_token", "encoder.layers.encoder_layer_0.ln_1.weight"},
+		needs: []rule{
+			{"image/patch_embed/weight", "conv_proj.weight", flat},
+			{"image/patch_embed/bias", "conv_proj.bias", nil},
+			{"image/cls_token", "class_token", token},
+			{"image/pos_embed", "encoder.pos_embedding", matrix},
+			{"image/blocks/#/norm1/*", "encoder.layers.encoder_layer_#.ln_1.*", nil},
+			{"image/blocks/#/attn/qkv/*", "encoder.layers.encoder_layer_#.self_attention.in_proj_*", nil},
+			{"image/blocks/#/attn/proj/*", "encoder.layers.encoder_layer_#.self_attention.out_proj.*", nil},
+			{"image/blocks/#/norm2/*", "encoder.layers.encoder_layer_#.ln_2.*", nil},
+			{"image/blocks/#/mlp/fc1/*", "encoder.layers.encoder_layer_#.mlp.0.* | encoder.layers.encoder_layer_#.mlp.linear_1.*", nil},
+			{"image/blocks/#/mlp/fc2/*", "encoder.layers.encoder_layer_#.mlp.3.* | encoder.layers.encoder_layer_#.mlp.linear_2.*", nil},
+			{"image/norm/*", "encoder.ln.*", nil},
+		},
+	}},
+	unneeded: []string{"heads.*"},
+	describe: func(d *description) error {
+		return d.image(imageFacts{style: "vit", activation: "gelu", pool: "class", eps: 1e-6,
+			preprocess: preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875}})
+	},
+}

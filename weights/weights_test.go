@@ -62,9 +62,9 @@ var goldens = []struct{ name, family, settings string }{
 	{"mpnet", "mpnet", `model.text.style="mpnet" ` + textSizes + `model.text.activation="gelu" model.text.pool="class"`},
 	{"vit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
 		halfImages + `model.image.resize="squash" model.image.interpolation="bilinear"`},
-	{"deit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
-	{"dinov2", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + netImages},
-	{"dinov2_registers", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="swiglu" model.image.pool="class" model.image.registers=2 ` + netImages},
+	{"deit", "vit", `model.image.style="deit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages + ` model.image.centre="down"`},
+	{"dinov2", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` + netImages + ` model.image.centre="down"`},
+	{"dinov2_registers", "dinov2", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="swiglu" model.image.pool="class" model.image.registers=2 ` + netImages + ` model.image.centre="down"`},
 	{"timm", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" ` +
 		halfImages + `model.image.resize="crop" model.image.interpolation="bicubic" model.image.crop=0.9`},
 	{"timm_registers", "timm", `model.image.style="dinov2" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=4 ` + netImages},
@@ -73,9 +73,9 @@ var goldens = []struct{ name, family, settings string }{
 	{"deit_distilled", "timm", `model.image.style="vit" ` + imageSizes + `model.image.heads=1 model.image.mlp=16 model.image.activation="gelu" model.image.pool="class" model.image.registers=1 ` + netImages},
 	{"resnet18", "resnet", `model.image.style="resnet" model.image.size=224 model.image.resnet.depth=18 model.image.resnet.width=2 model.image.resnet.small_stem=false ` +
 		`model.image.mean=[0.485, 0.456, 0.406] model.image.std=[0.229, 0.224, 0.225] model.image.resize="crop" model.image.interpolation="bilinear" model.image.crop=0.875`},
-	{"resnet_hf", "resnet_hf", `model.image.style="resnet" model.image.size=40 model.image.resnet.depth=50 model.image.resnet.width=2 model.image.resnet.small_stem=false ` + netImages + ` model.image.crop=0.875`},
+	{"resnet_hf", "resnet_hf", `model.image.style="resnet" model.image.size=40 model.image.resnet.depth=50 model.image.resnet.width=2 model.image.resnet.small_stem=false ` + netImages + ` model.image.crop=0.875 model.image.centre="down"`},
 	{"clip", "clip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="clip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="quick_gelu" model.image.pool="class" ` + clipImages +
-		`model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
+		`model.image.centre="down" model.text.style="clip" ` + textSizes + `model.text.activation="quick_gelu" model.text.pool="end" data.tokens=6 model.head.dim=6`},
 	{"siglip", "siglip", `model.system="clip" objective.itm.weight=0 objective.mlm.weight=0 model.image.style="siglip" ` + imageSizes + `model.image.heads=2 model.image.mlp=16 model.image.activation="gelu_tanh" model.image.pool="attention" ` +
 		halfImages + `model.image.resize="squash" model.image.interpolation="bicubic" model.text.style="siglip" ` + textSizes +
 		`model.text.activation="gelu_tanh" model.text.pool="end" data.tokens=6 model.head.dim=8 model.head.identity="image"`},

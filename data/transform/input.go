@@ -25,6 +25,9 @@ type Input struct {
 	// Resized is the side that an image is resized to before its centre is cut out, by Crop or as a whole; 0: the side
 	// that is shown.
 	Resized int
+	// Down: where the pixels beside the centre are an odd number, it begins at the one before the middle, as in Hugging
+	// Face's processors; else at the even one of the two, as in torchvision's.
+	Down bool
 	// Bilinear: by Pillow's BILINEAR filter; else by BICUBIC.
 	Bilinear bool
 }
@@ -43,8 +46,16 @@ func (p Input) window(w, h, size int) Window {
 	default:
 		to.W = int(float64(side) * float64(w) / float64(h))
 	}
-	to.X, to.Y = int(math.RoundToEven(float64(to.W-size)/2)), int(math.RoundToEven(float64(to.H-size)/2))
+	to.X, to.Y = p.begin(to.W-size), p.begin(to.H-size)
 	return to
+}
+
+// begin is the first pixel of a centre that n pixels are beside.
+func (p Input) begin(n int) int {
+	if p.Down {
+		return n / 2
+	}
+	return int(math.RoundToEven(float64(n) / 2))
 }
 
 // Seen returns the part of an image of w x h pixels that is shown at the given side, in pixels of the

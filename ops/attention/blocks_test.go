@@ -16,6 +16,9 @@ func blockCases() []optest.Case {
 		{Name: "heads", Inputs: []optest.Input{optest.F32s(r, "x", 7*9, (4+2*2)*8)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return Heads(HeadsArgs{QKV: ns[0], Heads: 4, Shared: 2, Len: 9, Angles: TextAngles(9, 3, 100, 1, false), Scale: .5})
 		}},
+		{Name: "grid bias", Inputs: []optest.Input{optest.F32s(r, "table", 7*7+3, 3)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+			return GridBias(ns[0], 4, 2)
+		}},
 		{Name: "distance bias", Inputs: []optest.Input{optest.F32s(r, "x", 2, 2)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return DistanceBias(ns[0], DistanceArgs{Heads: 3, Len: 20, Window: 4, Linear: true})
 		}},
@@ -25,7 +28,7 @@ func blockCases() []optest.Case {
 func TestBlockCases(t *testing.T) { optest.CheckCases(t, blockCases()) }
 
 func TestBlocksCUDA(t *testing.T) {
-	optest.CheckCUDA(t, blockCases(), "heads", "heads dx", "distance bias")
+	optest.CheckCUDA(t, blockCases(), "heads", "heads dx", "grid bias", "grid bias dtable", "distance bias")
 }
 
 // TestHeads compares with turning pairs as complex numbers.

@@ -15,6 +15,9 @@ func depthwiseCases() []optest.Case {
 	return []optest.Case{
 		{Name: "depthwise", Inputs: []optest.Input{optest.F32s(r, "x", 3*42, 40), optest.F32s(r, "w", 40, 1, 3, 3)}, WRT: []int{0, 1},
 			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Depthwise(ns[0], ns[1], g) }},
+		{Name: "grouped conv", Inputs: []optest.Input{optest.F32s(r, "x", 3*42, 24), optest.F32s(r, "w", 36, 8, 3, 3)}, WRT: []int{0, 1}, GEMM: true,
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Grouped(ns[0], ns[1], 3, g) }},
+		{Name: "responses", Inputs: []optest.Input{optest.F32s(r, "x", 3*42, 70)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Responses(ns[0], 42) }},
 		{Name: "border", Inputs: []optest.Input{optest.F32s(r, "x", 3*42, 4)}, WRT: []int{0}, Build: func(ns gorgonia.Nodes) *gorgonia.Node { return Border(ns[0], 7, 6, 1, 2) }},
 	}
 }
@@ -22,7 +25,8 @@ func depthwiseCases() []optest.Case {
 func TestDepthwiseCases(t *testing.T) { optest.CheckCases(t, depthwiseCases()) }
 
 func TestDepthwiseCUDA(t *testing.T) {
-	optest.CheckCUDA(t, depthwiseCases(), "depthwise", "depthwise dx", "depthwise dw", "border", "border dx")
+	optest.CheckCUDA(t, depthwiseCases(), "depthwise", "depthwise dx", "depthwise dw", "border", "border dx", "grouped conv",
+		"grouped conv dx", "grouped conv dw", "responses", "responses dx")
 }
 
 // TestDepthwise: a convolution of each channel is that of all with weights that are 0 elsewhere.
