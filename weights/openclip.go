@@ -8,9 +8,9 @@ import (
 
 // openCLIP is CLIP as open_clip and OpenAI's code name it, with the text tower at the top or below text.
 var openCLIP = family{
-	name:  "open_clip",
-	types: []string{"open_clip"},
-	parts: []part{openCLIPImage(vector), openCLIPText, logitScale, logitBias(scalar)},
+	name:     "open_clip",
+	types:    []string{"open_clip"},
+	parts:    []part{openCLIPImage(vector), openCLIPText, logitScale, logitBias(scalar)},
 	unneeded: openCLIPUnneeded,
 	describe: func(d *description) error {
 		d.smooth = true
