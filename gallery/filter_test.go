@@ -142,6 +142,15 @@ func TestSelected(t *testing.T) {
 			t.Error("rows are not in their order")
 		}
 	}
+	check.OK(t, os.Remove(filepath.Join(dir, ImagesFile)))
+	bare := check.Get(Open(filepath.Join(dir, FeaturesFile)))(t) // rows without names
+	defer bare.Close()
+	if rows := check.Get(bare.Select(Image, check.Get(ParseFilter([]byte(`{"row": {"lt": 2}}`)))(t)))(t); !slices.Equal(rows, []int32{0, 1}) {
+		t.Errorf("%v", rows)
+	}
+	if got := check.Get(bare.Fields(Image, 5, []string{"row", "name"}))(t); len(got) != 1 || got["row"] != 5.0 {
+		t.Errorf("%v", got)
+	}
 	if got := check.Get(g.Fields(Image, 5, []string{"k", "name", "none"}))(t); got["name"] != "5" || len(got) != 2 {
 		t.Errorf("%v", got)
 	}

@@ -14,10 +14,6 @@ const keptSelections = 16
 // Select returns the rows of a side that a filter chooses, in their order. It reads the names of all rows, once for a
 // filter.
 func (g *Gallery) Select(side string, f *Filter) ([]int32, error) {
-	l := g.names[side]
-	if l == nil {
-		return nil, fmt.Errorf("gallery: %s says nothing of its rows that a filter could choose by", g.Path)
-	}
 	key := side + " " + f.key
 	g.mu.Lock()
 	rows, known := g.selected[key]
@@ -26,15 +22,23 @@ func (g *Gallery) Select(side string, f *Filter) ([]int32, error) {
 		return rows, nil
 	}
 	rows = []int32{}
-	err := l.each(func(i int, line []byte) error {
+	take := func(i int, line []byte) error {
 		fields, err := fieldsOf(i, line)
 		if err == nil && f.Match(fields) {
 			rows = append(rows, int32(i))
 		}
 		return err
-	})
-	if err != nil {
-		return nil, err
+	}
+	if l := g.names[side]; l != nil {
+		if err := l.each(take); err != nil {
+			return nil, err
+		}
+	} else { // a file of features, whose rows have numbers alone
+		for i := range g.Rows(side) {
+			if err := take(i, []byte("{}")); err != nil {
+				return nil, err
+			}
+		}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,14 +72,11 @@ func fieldsOf(i int, line []byte) (map[string]any, error) {
 // Fields returns some of what a gallery says of a row: the named keys, with dots as in a filter, of the item and its
 // payload. What the row lacks is left out.
 func (g *Gallery) Fields(side string, i int, keys []string) (map[string]any, error) {
-	l := g.names[side]
-	out := map[string]any{}
-	if l == nil {
-		return out, nil
-	}
-	var line json.RawMessage
-	if err := l.read(i, &line); err != nil {
-		return nil, err
+	out, line := map[string]any{}, json.RawMessage("{}")
+	if l := g.names[side]; l != nil {
+		if err := l.read(i, &line); err != nil {
+			return nil, err
+		}
 	}
 	fields, err := fieldsOf(i, line)
 	for _, k := range keys {

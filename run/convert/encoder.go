@@ -103,7 +103,7 @@ func used(m *weights.Model, path string, o run.OpenOptions) (*run.Trained, error
 		return nil, err
 	}
 	open := func(engine *compute.Engine) (*model.Model, *tokenizer.Tokenizer, error) {
-		tok, err := tokenizerOf(cfg)
+		tok, err := r.tokenizer(cfg)
 		if err != nil {
 			return nil, nil, err
 		}

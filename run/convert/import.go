@@ -51,6 +51,8 @@ type Imported struct {
 	Unknown   []string `json:"not_known"`           // tensors of the file
 	Notes     []string `json:"notes"`               // what was assumed, or differs
 	Side      string   `json:"one_tower,omitempty"` // image or text: of weights that are not a whole model
+
+	tok *tokenizer.Tokenizer // of the configuration, where it was opened to be compared with the weights
 }
 
 // Import makes a run of stored weights: a folder with a configuration, and a checkpoint of step 0 with parameters,
@@ -78,7 +80,7 @@ func Import(ctx context.Context, o ImportOptions) (*Imported, error) {
 	}
 	var tok *tokenizer.Tokenizer // none in a dry run, which reads no text
 	if !o.DryRun {
-		if tok, err = tokenizerOf(cfg); err != nil {
+		if tok, err = r.tokenizer(cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -134,12 +136,15 @@ func unlike(m *weights.Model) error {
 		strings.Join(list, "; "), cure)
 }
 
-// tokenizerOf opens the tokenizer of a configuration, nil where it has none.
-func tokenizerOf(cfg config.Config) (*tokenizer.Tokenizer, error) {
-	if !cfg.Tokenizes() {
+// tokenizer returns the tokenizer of a configuration, which it opens unless it is open, nil where it has none.
+func (r *Imported) tokenizer(cfg config.Config) (tok *tokenizer.Tokenizer, err error) {
+	switch {
+	case !cfg.Tokenizes():
 		return nil, nil
+	case r.tok != nil:
+		return r.tok, setup.Classless(cfg, r.tok)
 	}
-	tok, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
+	tok, err = tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 	if err != nil {
 		return nil, fmt.Errorf("data.vocab: %w", err)
 	}
@@ -276,10 +281,11 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	if r.Side != "" {
 		purpose = setup.Purpose("init." + r.Side)
 	}
-	errs, err := setup.Disagreements(cfg, m, purpose)
+	errs, tok, err := setup.Disagreements(cfg, m, purpose)
 	if err != nil {
 		return cfg, err
 	}
+	r.tok = tok
 	if o.DryRun {
 		errs = slices.DeleteFunc(errs, func(e *config.Error) bool {
 			if e.Path == "data.vocab" {

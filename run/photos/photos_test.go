@@ -225,7 +225,15 @@ func TestOtherModel(t *testing.T) {
 	}
 	a.o.Model = "" // that of the gallery
 	a.has(t, a.update(t), "0 encoded, 0 moved, 0 touched, 0 removed", "p00.png", "p01.png", "p02.png")
+	a.o.Model = filepath.Join(t.TempDir(), "moved")
+	check.OK(t, os.CopyFS(a.o.Model, os.DirFS(u.Model)))
 	check.OK(t, os.RemoveAll(u.Model))
+	a.has(t, a.update(t), "0 encoded, 0 moved, 0 touched, 0 removed", "p00.png", "p01.png", "p02.png")
+	if m := check.Get(gallery.ReadManifest(a.o.Dir))(t); m.Model != a.o.Model || !m.Complete {
+		t.Errorf("the gallery names %s", m.Model)
+	}
+	check.OK(t, os.RemoveAll(a.o.Model))
+	a.o.Model = ""
 	_, err := Update(t.Context(), a.dir, a.o)
 	check.Error(t, err, "which is not there: name a model with --model")
 }

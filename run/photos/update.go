@@ -178,6 +178,8 @@ func (k *keeper) other(m gallery.Manifest) string {
 	switch {
 	case err != nil || m.Model == "":
 		return ""
+	case m.Weights != "" && m.Weights == t.Weights() && m.EvalScore == t.Config.Eval.Score:
+		return "" // wherever it lies now
 	case m.Model != path:
 		return fmt.Sprintf("the gallery was made with %s: all pictures are encoded anew with %s", m.Model, path)
 	case m.Weights != t.Weights() || m.Step != t.Step():
@@ -198,6 +200,9 @@ func (k *keeper) look(ctx context.Context) (*plan, error) {
 	if why := k.other(m); why != "" {
 		k.say("note: %s", why)
 		m = gallery.Manifest{}
+	}
+	if m.Model != "" && m.Model != k.u.Model { // it was moved
+		m.Model, m.Step, m.Complete = k.u.Model, k.u.model.Step(), false
 	}
 	m.Shards = slices.DeleteFunc(m.Shards, func(s gallery.Shard) bool {
 		err := whole(ctx, k.o.Dir, s)

@@ -74,11 +74,13 @@ func shareLayers(t *encoders.TextOptions, fusion int) {
 	}
 }
 
-// Disagreements lists the keys of cfg that are not as the weights demand, each with what to set.
-func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.Errors, err error) {
+// Disagreements lists the keys of cfg that are not as the weights demand, each with what to set. Where it had to open
+// the tokenizer of cfg for that it returns it, else nil.
+func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.Errors, tok *tokenizer.Tokenizer,
+	err error) {
 	want, err := demanded(cfg, m, p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, d := range config.Differences(cfg.Explicit(), want.Explicit()) {
 		errs = append(errs, &config.Error{Path: d.Path, Value: d.Was,
@@ -86,19 +88,20 @@ func Disagreements(cfg config.Config, m *weights.Model, p Purpose) (errs config.
 			Hint: setFlag(d.Path, d.Now)})
 	}
 	if m.Has(WordEmbeddings) && p != forImage {
-		if e := vocabularyOf(cfg, m); e != nil {
+		var e *config.Error
+		if tok, e = vocabularyOf(cfg, m); e != nil {
 			errs = append(errs, e)
 		}
 	}
-	return errs, nil
+	return errs, tok, nil
 }
 
 // WordEmbeddings is the parameter with a row for every token.
 const WordEmbeddings = "text/embeddings/word/weight"
 
-// vocabularyOf says by what data.vocab is not the vocabulary of the weights, nil where it is, as far as the files
-// beside them tell.
-func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
+// vocabularyOf opens data.vocab and says by what it is not the vocabulary of the weights, nil where it is, as far as
+// the files beside them tell.
+func vocabularyOf(cfg config.Config, m *weights.Model) (*tokenizer.Tokenizer, *config.Error) {
 	const key = "data.vocab"
 	place := TokenizerOf(m)
 	rows := m.Shape(WordEmbeddings)[0]
@@ -110,7 +113,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 		return &config.Error{Path: key, Value: cfg.Data.Vocab, Msg: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	if cfg.Data.Vocab == "" {
-		return fail("must name the vocabulary of the weights in %s, of %d rows", m.Path(), rows)
+		return nil, fail("must name the vocabulary of the weights in %s, of %d rows", m.Path(), rows)
 	}
 	own, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 	if err != nil {
@@ -118,24 +121,24 @@ func vocabularyOf(cfg config.Config, m *weights.Model) *config.Error {
 		if place != "" && cfg.Data.Template != source.TemplateFile {
 			e.Hint += " " + setFlag("data.template", source.TemplateFile)
 		}
-		return e
+		return nil, e
 	}
 	if own.Size() > rows {
-		return fail("has %d tokens, and %s in %s %d rows", own.Size(), WordEmbeddings, m.Path(), rows)
+		return nil, fail("has %d tokens, and %s in %s %d rows", own.Size(), WordEmbeddings, m.Path(), rows)
 	}
 	if place == "" || place == source.Below(cfg.Data.Root, cfg.Data.Vocab) && cfg.Data.Template == source.TemplateFile {
-		return nil
+		return own, nil
 	}
 	theirs, err := tokenizer.Load(place, source.TemplateFile)
 	if err != nil { // of a kind that is not read: the user has found another form
-		return nil
+		return own, nil
 	}
 	for id := range int32(max(own.Size(), theirs.Size())) {
 		if a, b := own.Token(id), theirs.Token(id); a != b {
-			return fail("has another vocabulary, of %d tokens, than the weights in %s, of %d: token %d is %q and not %q", own.Size(), m.Path(), theirs.Size(), id, a, b)
+			return nil, fail("has another vocabulary, of %d tokens, than the weights in %s, of %d: token %d is %q and not %q", own.Size(), m.Path(), theirs.Size(), id, a, b)
 		}
 	}
-	return nil
+	return own, nil
 }
 
 // TokenizerOf returns the folder of weights where it has the files of a tokenizer, else it is empty.

@@ -33,7 +33,7 @@ func Towers(cfg config.Config) (t train.Towers, err error) {
 				Msg:  fmt.Sprintf("is %s, which has no %s tower", m.Family, p.side()),
 				Hint: "name a model with one, or use the other key"}}
 		}
-		errs, err := Disagreements(cfg, m, p)
+		errs, _, err := Disagreements(cfg, m, p)
 		all = append(all, errs...)
 		return m, err
 	}
