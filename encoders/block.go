@@ -42,7 +42,8 @@ type Block struct {
 	GlobalAt int `toml:"global_at" when:"window>0" fixed:"meaning" max:"128"`
 
 	// how places are told: learned (a table) | rotary (queries and keys are turned, Su et al. 2021) | alibi (scores
-	// fall with the distance, Press et al. 2022) | buckets (a learned bias of scores by the distance, as in T5) | none
+	// fall with the distance, Press et al. 2022) | buckets (a learned bias of scores by the distance, as in T5) |
+	// disentangled (scores of words with embeddings of distances, He et al. 2021, as in DeBERTa) | none
 	Places string `toml:"places" fixed:"model"`
 	// rotary: base of the wavelengths
 	Theta float64 `toml:"theta" when:"places=rotary" fixed:"meaning" max:"1e12"`
@@ -54,10 +55,12 @@ type Block struct {
 	Turned int `toml:"turned" when:"places=rotary" fixed:"meaning" max:"65536"`
 	// rotary: channels 2i and 2i+1 are turned together, else those of two halves
 	Adjacent bool `toml:"adjacent" when:"places=rotary" fixed:"meaning"`
-	// buckets: how many, a multiple of 4
-	Buckets int `toml:"buckets" when:"places=buckets" fixed:"model" max:"65536"`
-	// buckets: distance from which on all words share one
-	Farthest int `toml:"farthest" when:"places=buckets" fixed:"meaning" max:"65536"`
+	// buckets, disentangled: how many, a multiple of 4
+	Buckets int `toml:"buckets" when:"places=buckets or places=disentangled" fixed:"model" max:"65536"`
+	// buckets, disentangled: distance from which on all words share one; 0 with disentangled: all distances have their own
+	Farthest int `toml:"farthest" when:"places=buckets or places=disentangled" fixed:"meaning" max:"65536"`
+	// disentangled: a norm of the embeddings of distances
+	RelativeNorm bool `toml:"relative_norm" when:"places=disentangled" fixed:"model"`
 
 	// the MLP is gated: act(x G) * (x U), then one layer back (Shazeer 2020)
 	Gated bool `toml:"gated" fixed:"model"`
@@ -97,6 +100,7 @@ const (
 	PlacesRotary  = "rotary"
 	PlacesLinear  = "alibi"
 	PlacesBuckets = "buckets"
+	PlacesApart   = "disentangled"
 	PlacesNone    = "none"
 )
 
@@ -119,7 +123,7 @@ func (b *Block) Check(k *section.Checker) {
 	k.OneOf("norm", NormLayer, NormRoot)
 	k.OneOf("order", OrderPre, OrderPost, OrderSandwich)
 	k.OneOfOrEmpty("qk_norm", NormLayer, NormRoot)
-	k.OneOf("places", PlacesLearned, PlacesRotary, PlacesLinear, PlacesBuckets, PlacesNone)
+	k.OneOf("places", PlacesLearned, PlacesRotary, PlacesLinear, PlacesBuckets, PlacesApart, PlacesNone)
 	k.Require("key_heads", b.KeyHeads <= 0 || t.Heads%b.KeyHeads == 0, "must divide model.text.heads")
 	k.Require("global_at", b.GlobalEvery <= 0 || b.GlobalAt < b.GlobalEvery, "must be below global_every")
 	k.Require("shared", b.Shared <= 0 || b.Shared <= t.Layers, "must be at most model.text.layers")
@@ -131,6 +135,13 @@ func (b *Block) Check(k *section.Checker) {
 			k.Require("turned", b.turned(e)%2 == 0 && b.turned(e) <= e,
 				"must be even, and at most the channels of a head", "channels are turned in pairs")
 		}
+	case PlacesApart:
+		k.Positive("buckets")
+		k.Require("buckets", b.Buckets%4 == 0, "must be a multiple of 4")
+		k.Require("farthest", b.Farthest == 0 || b.Farthest > b.Buckets/4+1, "must be above a quarter of buckets, or 0",
+			"so many distances have a bucket of their own")
+		k.Require("key_heads", b.KeyHeads == 0 || b.KeyHeads == t.Heads, "must be 0 with disentangled places")
+		k.Require("window", b.Window == 0, "must be 0 with disentangled places")
 	case PlacesBuckets:
 		k.Positive("buckets")
 		k.Require("buckets", b.Buckets%4 == 0, "must be a multiple of 4")
@@ -219,6 +230,7 @@ func (b BlockText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.N
 	x := b.embed(c, s, a) // (R*L, D)
 	o := b.Block
 	whole, near := b.bias(s, a, 0), b.bias(s, a, o.Window)
+	distances := b.distances(s)
 	for i := range b.Layers {
 		layer, bias := s.Layer("layers", o.layerOf(i, b.Layers)), whole
 		if o.local(i) {
@@ -230,7 +242,7 @@ func (b BlockText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.N
 				y = o.norm(layer, "norm1", x, b.eps())
 			}
 			s.tap.tokens(i, y, a.Len)
-			x = b.added(c, layer, "norm1", x, b.attend(c, layer.In("attention"), y, i, bias, a))
+			x = b.added(c, layer, "norm1", x, b.attend(c, layer.In("attention"), y, i, bias, distances, a))
 			if y = x; o.Order != OrderPost {
 				y = o.norm(layer, "norm2", x, b.eps())
 			}
@@ -311,6 +323,20 @@ func (b BlockText) bias(s Scope, a TextArgs, window int) (bias *gorgonia.Node) {
 	return bias
 }
 
+// distances are the embeddings of distances, (N, D), nil where no attention reads them.
+func (b BlockText) distances(s Scope) *gorgonia.Node {
+	o := b.Block
+	if o.Places != PlacesApart {
+		return nil
+	}
+	s = s.As(Traits{Front: true})
+	x := s.Param("relative/weight", bertInit, o.Buckets, b.Width)
+	if o.RelativeNorm {
+		x = o.norm(s, "relative_norm", x, b.eps())
+	}
+	return x
+}
+
 // angles are those of layer i for l places.
 func (b BlockText) angles(i, l int) (a attention.Angles) {
 	o := b.Block
@@ -327,7 +353,7 @@ func (b BlockText) angles(i, l int) (a attention.Angles) {
 }
 
 // attend is the self-attention of layer i for states y (R*L, D), through its output layer.
-func (b BlockText) attend(c *Context, s Scope, y *gorgonia.Node, i int, bias *gorgonia.Node,
+func (b BlockText) attend(c *Context, s Scope, y *gorgonia.Node, i int, bias, distances *gorgonia.Node,
 	a TextArgs) *gorgonia.Node {
 	o, e := b.Block, b.Block.headWidth(b.Width, b.Heads)
 	keys := defaultTo(o.KeyHeads, b.Heads)
@@ -335,6 +361,11 @@ func (b BlockText) attend(c *Context, s Scope, y *gorgonia.Node, i int, bias *go
 	if o.QKNorm != "" {
 		qkv = groupNorm(s.In("q_norm"), o.QKNorm, qkv, 0, b.Heads*e, e, b.eps())
 		qkv = groupNorm(s.In("k_norm"), o.QKNorm, qkv, b.Heads*e, keys*e, e, b.eps())
+	}
+	if distances != nil { // through the layer of queries, keys and values of words
+		bias = attention.Disentangled(attention.DisentangledArgs{QKV: qkv, Len: a.Len, Heads: b.Heads,
+			Distances: dense(s, "qkv", distances, 3*b.Heads*e, o.QKVBias), Farthest: o.Farthest,
+			Scale: float32(cmp.Or(o.Scale, 1/math.Sqrt(float64(e))))})
 	}
 	if h := (attention.HeadsArgs{QKV: qkv, Heads: b.Heads, Shared: keys, Len: a.Len, Angles: b.angles(i, a.Len),
 		Scale: float32(o.Scale * math.Sqrt(float64(e)))}); keys != b.Heads || h.Angles.Pairs > 0 || o.Scale != 0 {

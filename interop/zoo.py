@@ -215,7 +215,14 @@ def gte_ntk():
         yield NTK, T.GteConfig(**sizes(**{**dict(rope_parameters={"rope_type": "default", "rope_theta": 10000.0}), **c}))
 
 
-TEXTS = [jina_v2, gte_ntk, bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
+def deberta_v2():
+    common = dict(relative_attention=True, share_att_key=True, position_biased_input=False, norm_rel_ebd="layer_norm", pos_att_type=["p2c", "c2p"], type_vocab_size=0, max_position_embeddings=30)
+    for c in (dict(position_buckets=8), dict(position_buckets=4, max_relative_positions=9, type_vocab_size=2, layer_norm_eps=1e-3), dict(max_relative_positions=6, norm_rel_ebd="none"), dict(pos_att_type="c2p|p2c", hidden_act="gelu_new", position_buckets=12),
+              dict(pos_att_type=["c2p"]), dict(share_att_key=False), dict(conv_kernel_size=3), dict(position_biased_input=True), dict(relative_attention=False)):
+        yield T.DebertaV2ForMaskedLM if len(c) == 1 else T.DebertaV2Model, T.DebertaV2Config(**sizes(**{**common, **c}))
+
+
+TEXTS = [deberta_v2, jina_v2, gte_ntk, bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
 
 def saver(model, config=None):
     def save(where):

@@ -18,9 +18,10 @@ var textBlocks = map[string][]string{
 	"qwen3": {"places=rotary", "norm=rms", "qk_norm=rms", "head_width=10", "key_heads=2", "causal=true", "gated=true", "final_norm=true"},
 	"gemma": {"places=rotary", "norm=rms", "order=sandwich", "qk_norm=layer", "key_heads=1", "scale=0.2", "embed_scale=3.0", "stretch=2.0", "turned=4",
 		"adjacent=true", "gated=true"},
-	"albert": {"order=post", "final_norm=false", "embed_norm=true", "embed_width=10", "types=2", "shared=1"},
-	"t5":     {"places=buckets", "norm=rms", "scale=1.0", "buckets=8", "farthest=5", "up_bias=false"},
-	"jina":   {"places=alibi", "order=post", "final_norm=false", "gated=true", "up_bias=false"},
+	"albert":  {"order=post", "final_norm=false", "embed_norm=true", "embed_width=10", "types=2", "shared=1"},
+	"t5":      {"places=buckets", "norm=rms", "scale=1.0", "buckets=8", "farthest=5", "up_bias=false"},
+	"deberta": {"places=disentangled", "order=post", "final_norm=false", "embed_norm=true", "buckets=8", "farthest=7", "relative_norm=true", "scale=0.2"},
+	"jina":    {"places=alibi", "order=post", "final_norm=false", "gated=true", "up_bias=false"},
 }
 
 // TestBlockGradients: those of every parameter of a text tower of blocks are those of finite differences, and with

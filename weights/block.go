@@ -159,7 +159,7 @@ func (d *description) block(o blockFacts) error {
 		positions = v.shape[0]
 	}
 	if v, ok := d.values["text/relative/weight"]; ok {
-		b.Buckets = v.shape[0]
+		b.Buckets, b.RelativeNorm = v.shape[0], d.has("text/relative_norm/weight")
 	}
 	if b.Places == encoders.PlacesRotary {
 		d.rotaryPlaces(k, &b, o, inner/heads)

@@ -20,11 +20,13 @@ type SelfArgs struct {
 	QKV     *gorgonia.Node // (R*L, 3D) with rows [q | k | v], the H heads of width D/H side by side inside each
 	Lengths *gorgonia.Node // (R) int32, the keys that exist in each sequence, the first ones; nil: all L
 	Bits    *gorgonia.Node // dropout mask of the probabilities, nn.DropoutBits for R*H*L rows of L elements; nil: none
-	Bias    *gorgonia.Node // (H, L, L), added to the scores of every sequence, such as RelativeBias; nil: none
-	Causal  bool           // a token attends to itself and those before it
-	Len     int            // L
-	Heads   int            // H
-	Keep    float32        // share of the probabilities that dropout keeps, in (0, 1]
+	// (H, L, L), added to the scores of every sequence, such as RelativeBias, or (R*H, L, L), of each its own, such as
+	// Disentangled, which the CUDA device has no steps for; nil: none
+	Bias   *gorgonia.Node
+	Causal bool    // a token attends to itself and those before it
+	Len    int     // L
+	Heads  int     // H
+	Keep   float32 // share of the probabilities that dropout keeps, in (0, 1]
 }
 
 // SelfAttention returns softmax(q k^T / sqrt(D/H)) v of every sequence and head
@@ -65,7 +67,7 @@ func CrossAttention(args CrossArgs) *gorgonia.Node {
 // attention describes an attention op. index, lengths, bits and bias are the positions
 // of those operands, or -1.
 type attention struct {
-	self, causal               bool
+	self, causal, own          bool // own: every sequence has a bias of its own
 	lq, lk, heads              int
 	keep                       float32
 	index, lengths, bits, bias int
@@ -83,12 +85,13 @@ func (a *attention) onCUDA() oncuda.Attention {
 func (a *attention) apply(in op.Operands, index, lengths, bits, bias *gorgonia.Node) *gorgonia.Node {
 	a.index, a.lengths, a.bits, a.bias = in.Add(index), in.Add(lengths), in.Add(bits), in.Add(bias)
 	a.operands = len(in)
+	a.own = a.self && bias != nil && bias.Dims() == 3 && bias.Shape()[0] > a.heads
 	return op.Apply(a.forward(), in...)
 }
 
 func (a *attention) args() string {
-	return fmt.Sprintf("self=%t causal=%t lq=%d lk=%d heads=%d keep=%g index=%d lengths=%d bits=%d bias=%d",
-		a.self, a.causal, a.lq, a.lk, a.heads, a.keep, a.index, a.lengths, a.bits, a.bias)
+	return fmt.Sprintf("self=%t causal=%t lq=%d lk=%d heads=%d keep=%g index=%d lengths=%d bits=%d bias=%d own=%t",
+		a.self, a.causal, a.lq, a.lk, a.heads, a.keep, a.index, a.lengths, a.bits, a.bias, a.own)
 }
 
 // attentionDims are the sizes that follow from the operands' shapes.
@@ -166,9 +169,13 @@ func (a *attention) shape(in []tensor.Shape) (tensor.Shape, error) {
 		}
 	}
 	if a.bias >= 0 {
+		each := a.heads
+		if a.own {
+			each *= s.rows
+		}
 		if err := op.All(
-			op.Need(in[a.bias].Eq(tensor.Shape{a.heads, a.lq, a.lk}), "bias must have shape (%d, %d, %d) (got %v)",
-				a.heads, a.lq, a.lk, in[a.bias]),
+			op.Need(in[a.bias].Eq(tensor.Shape{each, a.lq, a.lk}), "bias must have shape (%d, %d, %d) (got %v)",
+				each, a.lq, a.lk, in[a.bias]),
 			op.Need(a.index < 0, "rows with a bias have key sequences of their own: leave out index"),
 		); err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ import (
 // first auxiliary result, and then the bias's gradient; attend.Head says how they are
 // computed. Work is split over (key sequence, head), so that no two threads add to the same
 // dK and dV, and rows that share a key sequence are added in row order. With a bias it is
-// split over heads: all sequences add to its gradient, in their order.
+// split over heads: all sequences add to its gradient, in their order, unless each has its own.
 func (a *attention) backward() *op.Op {
 	o := &op.Op{
 		Kind: "self attention dx", Args: a.args(), Diff: make([]bool, a.operands+2),
@@ -47,7 +47,9 @@ func (a *attention) backward() *op.Op {
 	}
 	o.FLOPs = func(in []tensor.Shape) int64 { return 5 * a.product(in) }
 	o.Host = a.prepareBackward
-	o.On = a.onCUDA().Backward()
+	if !a.own {
+		o.On = a.onCUDA().Backward()
+	}
 	return o
 }
 
@@ -145,7 +147,7 @@ func (w *attentionWork) rowGradient(t *attentionWorker, r, h, nk int) {
 		at, to := (r*w.lq+i0)*w.d+h*w.e, (r*w.lq+i0)*w.ldq+h*w.e
 		t.grads.DOut, t.grads.DQ = rowsAt(dy, at, w.d), rowsAt(dq, to, w.ldq)
 		if w.bias >= 0 {
-			t.grads.DBias = w.biasOf(w.c.Aux[w.biasAux()].F32, h, i0)
+			t.grads.DBias = w.biasOf(w.c.Aux[w.biasAux()].F32, r, h, i0)
 		}
 		w.blockGradient(t, nk)
 	}

@@ -22,13 +22,22 @@ func blockCases() []optest.Case {
 		{Name: "distance bias", Inputs: []optest.Input{optest.F32s(r, "x", 2, 2)}, Build: func(ns gorgonia.Nodes) *gorgonia.Node {
 			return DistanceBias(ns[0], DistanceArgs{Heads: 3, Len: 20, Window: 4, Linear: true})
 		}},
+		{Name: "disentangled bias", Inputs: []optest.Input{optest.F32s(r, "x", 5*7, 3*8), optest.F32s(r, "distances", 8, 3*8)}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return Disentangled(DisentangledArgs{QKV: ns[0], Distances: ns[1], Len: 7, Heads: 4, Farthest: 6, Scale: .5})
+			}},
+		{Name: "self attention with a bias of each sequence", Inputs: []optest.Input{optest.F32s(r, "x", 5*7, 3*8), optest.F32s(r, "bias", 5*4, 7, 7),
+			optest.I32s("lengths", []int32{7, 1, 0, 3, 5}, 5)}, WRT: []int{0, 1},
+			Build: func(ns gorgonia.Nodes) *gorgonia.Node {
+				return SelfAttention(SelfArgs{QKV: ns[0], Bias: ns[1], Lengths: ns[2], Len: 7, Heads: 4, Keep: 1})
+			}},
 	}
 }
 
 func TestBlockCases(t *testing.T) { optest.CheckCases(t, blockCases()) }
 
 func TestBlocksCUDA(t *testing.T) {
-	optest.CheckCUDA(t, blockCases(), "heads", "heads dx", "grid bias", "grid bias dtable", "distance bias")
+	optest.CheckCUDA(t, blockCases(), "heads", "heads dx", "grid bias", "grid bias dtable", "distance bias", "disentangled bias", "disentangled bias dx", "self attention", "self attention dx")
 }
 
 // TestHeads compares with turning pairs as complex numbers.
@@ -108,6 +117,11 @@ func TestBlockIdentity(t *testing.T) {
 	of := func(a HeadsArgs) func() *gorgonia.Node {
 		return func() *gorgonia.Node { a.QKV = x; return Heads(a) }
 	}
+	apart := func(heads, l, farthest int, scale float32) func() *gorgonia.Node {
+		return func() *gorgonia.Node {
+			return Disentangled(DisentangledArgs{QKV: x, Distances: x, Heads: heads, Len: l, Farthest: farthest, Scale: scale})
+		}
+	}
 	bias := func(a DistanceArgs) func() *gorgonia.Node {
 		return func() *gorgonia.Node { return DistanceBias(x, a) }
 	}
@@ -118,6 +132,49 @@ func TestBlockIdentity(t *testing.T) {
 		of(HeadsArgs{Heads: 2, Shared: 1, Len: 3, Angles: TextAngles(3, 2, 11, 1, false)}),
 		of(HeadsArgs{Heads: 2, Shared: 1, Len: 3, Angles: TextAngles(3, 2, 10, 1, true)}),
 		bias(DistanceArgs{Heads: 2, Len: 3}), bias(DistanceArgs{Heads: 3, Len: 3}), bias(DistanceArgs{Heads: 2, Len: 4}),
+		apart(2, 3, 0, 1), apart(1, 3, 0, 1), apart(2, 4, 0, 1), apart(2, 3, 9, 1), apart(2, 3, 0, .5),
 		bias(DistanceArgs{Heads: 2, Len: 3, Window: 1}), bias(DistanceArgs{Heads: 2, Len: 3, Linear: true}),
 	})
+}
+
+// TestDisentangled: gradients are those of finite differences, also through attention, and the scores those of plain loops
+// over the buckets of transformers 5 (make_log_bucket_position(d, 4, 9) for d from 0 to 9).
+func TestDisentangled(t *testing.T) {
+	want := []int{0, 1, 2, 3, 3, 3, 3, 3, 3, 4}
+	for away, bucket := range want {
+		if a, b := distanceBucket(away, 4, 9), distanceBucket(-away, 4, 9); a != bucket || b != -bucket {
+			t.Errorf("distance %d: buckets %d and %d, want %d", away, a, b, bucket)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 38))
+	const rows, l, heads, e = 2, 6, 2, 3
+	const d = heads * e
+	x, table := optest.F32s(r, "x", rows*l, 3*d), optest.F32s(r, "distances", 8, 3*d)
+	for _, farthest := range []int{0, 9} {
+		build := func(ns gorgonia.Nodes) *gorgonia.Node {
+			return Disentangled(DisentangledArgs{QKV: ns[0], Distances: ns[1], Len: l, Heads: heads, Farthest: farthest, Scale: .7})
+		}
+		var scores []float32
+		for n := range rows * heads {
+			for i := range l {
+				for j := range l {
+					away := i - j
+					if size := max(away, -away); farthest > 0 {
+						away = want[size] * (2*min(1, max(0, away)) - 1)
+					}
+					sum, at := float32(0), min(max(away+4, 0), 7)*3*d+n%heads*e
+					for c := range e {
+						of := func(token, part int) float32 { return x.Floats()[(n/heads*l+token)*3*d+part*d+n%heads*e+c] }
+						sum += of(i, 0)*table.Floats()[at+d+c] + of(j, 1)*table.Floats()[at+c]
+					}
+					scores = append(scores, .7*sum)
+				}
+			}
+		}
+		optest.Near(t, "scores", optest.Eval(t, build, x, table).F32, scores, 1e-5)
+		optest.CheckGrad(t, build, []int{0, 1}, 1e-2, 1e-3, x, table)
+		optest.CheckGrad(t, func(ns gorgonia.Nodes) *gorgonia.Node {
+			return SelfAttention(SelfArgs{QKV: ns[0], Bias: build(ns), Len: l, Heads: heads, Keep: 1})
+		}, []int{0, 1}, 1e-2, 2e-3, x, table)
+	}
 }

@@ -53,7 +53,9 @@ func (a *attention) forward() *op.Op {
 			return nil
 		}, nil
 	}
-	o.On = a.onCUDA().Forward()
+	if !a.own {
+		o.On = a.onCUDA().Forward()
+	}
 	o.Grad = a.gradients
 	return o
 }

@@ -61,11 +61,11 @@ func (w *attentionWork) each(backward bool, visit func(t *attentionWorker, n, h 
 		t.kernel.Use(w.useGather(&t.gather, memory, backward))
 		return t
 	}
-	if w.bias >= 0 && backward {
+	if w.bias >= 0 && backward && !w.own {
 		body := func(worker, lo, hi int) {
 			t := use(worker)
 			for h := lo; h < hi; h++ {
-				clear(w.biasOf(w.c.Aux[w.biasAux()].F32, h, 0)[:w.lq*w.lk])
+				clear(w.biasOf(w.c.Aux[w.biasAux()].F32, 0, h, 0)[:w.lq*w.lk])
 				for n := range w.seqs {
 					t.row[0] = int32(n)
 					visit(t, n, h, t.row[:])
@@ -79,6 +79,9 @@ func (w *attentionWork) each(backward bool, visit func(t *attentionWorker, n, h 
 			t := use(worker)
 			for i := lo; i < hi; i++ {
 				t.row[0] = int32(i / w.heads)
+				if w.own && backward {
+					clear(w.biasOf(w.c.Aux[w.biasAux()].F32, i/w.heads, i%w.heads, 0)[:w.lq*w.lk])
+				}
 				visit(t, i/w.heads, i%w.heads, t.row[:])
 			}
 		}
@@ -197,12 +200,17 @@ func (w *attentionWork) setBlock(t *attentionWorker, r, h, i0, nq int, lse []flo
 	}
 	b.Causal, b.First = w.causal, i0
 	if w.bias >= 0 {
-		b.Bias, b.LDBias = w.biasOf(w.c.In[w.bias].F32, h, i0), w.lk
+		b.Bias, b.LDBias = w.biasOf(w.c.In[w.bias].F32, r, h, i0), w.lk
 	}
 }
 
-// biasOf returns the rows of a bias or its gradient for head h, from query i0 on.
-func (w *attentionWork) biasOf(x []float32, h, i0 int) []float32 { return x[(h*w.lq+i0)*w.lk:] }
+// biasOf returns the rows of a bias or its gradient for row r and head h, from query i0 on.
+func (w *attentionWork) biasOf(x []float32, r, h, i0 int) []float32 {
+	if w.own {
+		h += r * w.heads
+	}
+	return x[(h*w.lq+i0)*w.lk:]
+}
 
 // run returns how many of the first rows see as many keys as the first one, up to a
 // block.
