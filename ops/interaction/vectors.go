@@ -3,6 +3,8 @@ package interaction
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
 	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
@@ -16,7 +18,7 @@ const vectorsEps = 1e-8
 type Layer struct{ Weight, Bias *gorgonia.Node }
 
 // Reasoning is a step of reasoning over the graph of the similarity vectors of a pair, three
-// layers (S, S).
+// layers (S, S), that of keys without a bias.
 type Reasoning struct{ Query, Key, Out Layer }
 
 // Vectors says how similarity vectors of S channels are made and what becomes of them. Either
@@ -56,9 +58,9 @@ type Vectors struct {
 // where the published model has a batch norm of the logits of a. The score is sigmoid(Score(f)). A sequence without a
 // token has the score 0 with all.
 //
-// Pairs are worked on in blocks, and the backward pass makes them again, so that memory does not grow with the number of
-// pairs. Of the last step only n_0 is made. Products are in the precision of the engine, those of a pair's nodes with each
-// other in float32.
+// Pairs are worked on in blocks, and the backward pass makes them again, so that memory does not grow with the number
+// of pairs. Of the last step only n_0 is made. Products are in the precision of the engine, those of a pair's nodes
+// with each other in float32.
 func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 	const kind = "similarity vectors"
 	p, at := attended(kind, images, texts, false, imageSide, how.Attention, how.Similarity)
@@ -72,9 +74,9 @@ func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 		return at
 	}
 	local, global, score, gate := layer(how.Local), layer(how.Global), layer(how.Score), [2]int{}
-	var steps [][3][2]int
+	var steps [][2][2]int
 	for _, s := range how.Steps {
-		steps = append(steps, [3][2]int{layer(s.Query), layer(s.Key), layer(s.Out)})
+		steps = append(steps, [2][2]int{layer(s.edges()), layer(s.Out)})
 	}
 	if how.Gate != (Layer{}) {
 		gate = layer(how.Gate)
@@ -94,7 +96,7 @@ func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 			if i+1 == len(steps) {
 				f = b.First(n)
 			}
-			f = through(s[2], b.Attend(through(s[0], f), through(s[1], n), n)).ReLU()
+			f = through(s[1], b.Attend(through(s[0], f), n, n)).ReLU()
 			n = f
 		}
 		if len(steps) == 0 {
@@ -102,6 +104,17 @@ func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 		}
 		return b.Matrix(through(score, f)).Sigmoid(1)
 	})
+}
+
+// edges returns the one layer by which nodes are compared with nodes: Query(n).Key(m) = (W_k^T W_q n + W_k^T b_q).m.
+// The softmax sees no bias of keys.
+func (r Reasoning) edges() Layer {
+	size, key := r.Key.Weight.Shape()[1], layout.Transpose(r.Key.Weight)
+	l := Layer{Weight: nn.Linear(key, layout.Transpose(r.Query.Weight), nil)}
+	if b := r.Query.Bias; b != nil {
+		l.Bias = nn.Linear(key, layout.Reshape(b, 1, size), nil)
+	}
+	return l
 }
 
 // check looks at the shapes.
@@ -130,6 +143,7 @@ func (v Vectors) check(images, texts Tokens) error {
 		for _, l := range []Layer{r.Query, r.Key, r.Out} {
 			errs = append(errs, l.check(fmt.Sprintf("step %d", i), s, s))
 		}
+		errs = append(errs, op.Need(r.Key.Bias == nil, "step %d: a softmax does not see a bias of keys", i))
 	}
 	if len(v.Steps) == 0 {
 		errs = append(errs, v.Gate.check("the gate", 1, s))

@@ -11,9 +11,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Features are vectors of the tokens of one side, (tokens, C), or of its sequences; or those of queries for each context,
-// which follow each other. Pairs.Vectors says how long the longest of a computation are. Vectors that are joined are those
-// of the sequences of queries for each context, each with those of its tokens behind it.
+// Features are vectors of the tokens of one side, (tokens, C), or of its sequences; or those of queries for each
+// context, which follow each other. Pairs.Vectors says how long the longest of a computation are. Joined vectors
+// are those of the sequences of queries for each context, each with those of its tokens behind it.
 type Features struct {
 	node *gorgonia.Node
 	side SideOf
@@ -133,8 +133,8 @@ func (s sides) sumContexts(spans [2]*gorgonia.Node, x *gorgonia.Node, axis Axis,
 func (b *Block) Matrix(x Features) Matrix {
 	b.need(x.each && x.axis == Sequences && x.channels() == 1, "want one value of each sequence for each context")
 	s, spans, g := b.sides, b.spans, grid{Sequences, Sequences}
-	of := func(kind string, shape tensor.Shape, over int, grad func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes,
-		x *gorgonia.Node) *gorgonia.Node {
+	of := func(kind string, shape tensor.Shape, over int,
+		grad func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes, x *gorgonia.Node) *gorgonia.Node {
 		return s.apply(primitive{
 			kind: kind, shape: shape, operands: 1, over: over, grad: grad,
 			on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Transpose(over) },

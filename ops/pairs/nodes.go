@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// nodesOf calls f with where the vectors of a pair of context i and each sequence begin: that of the sequence among those
-// of sequences, the first of its n tokens among those of tokens, and the first of both among joined ones.
+// nodesOf calls f with where the vectors of a pair of context i and each sequence begin: that of the sequence among
+// those of sequences, the first of its n tokens among those of tokens, and the first of both among joined ones.
 func (w *work) nodesOf(i int, f func(whole, token, node, n int)) {
 	tokens, sequences := w.spans[0].size(Tokens), w.spans[0].size(Sequences)
 	for j := range sequences {
@@ -86,16 +86,23 @@ func (s sides) part(spans [2]*gorgonia.Node, axis Axis, x *gorgonia.Node) *gorgo
 	return s.apply(p, spans, x)
 }
 
-// Attend returns sum_j softmax_j(q_i.k_j) v_j over the joined vectors j of a pair, for each of those or, with vectors of
-// sequences q, for these alone. Products are in float32.
+// Attend returns sum_j softmax_j(q_i.k_j) v_j over the joined vectors j of a pair, for each of those or, with vectors
+// of sequences q, for these alone. Products are in float32.
 func (b *Block) Attend(q, k, v Features) Features {
 	b.need(q.each && k.axis == joined && v.axis == joined && (q.axis == joined || q.axis == Sequences) &&
 		q.channels() == k.channels(), "want joined vectors, or queries of sequences")
 	s, spans := b.sides, b.spans
 	wide, inner, channels := s[0].Len+1, q.channels(), v.channels()
 	rows := q.node.Shape()[0]
+	in, same := gorgonia.Nodes{q.node, k.node, v.node}, k.node == v.node
+	if same {
+		in = in[:2]
+	}
+	last := len(in) - 1
 	weights, args := []tensor.Shape{{rows, wide}}, fmt.Sprint(q)
 	flops := 2 * int64(rows) * int64(wide) * int64(inner+channels)
+	beta := float32(2 - last) // of the second gradient of what is both
+	room := wide * (wide + max(inner, channels))
 	// pair calls f with the n queries of a pair, the first of which is row, and the m vectors that they attend to.
 	pair := func(w *work, i int, f func(row, n, node, m int)) {
 		w.nodesOf(i, func(whole, _, node, n int) {
@@ -107,8 +114,9 @@ func (b *Block) Attend(q, k, v Features) Features {
 		})
 	}
 	out := s.apply(primitive{
-		kind: "attend", args: args, shape: tensor.Shape{rows, channels}, operands: 3, over: 1, aux: weights, flops: flops,
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Attend(q.axis) },
+		kind: "attend", args: args, shape: tensor.Shape{rows, channels}, operands: len(in), over: 1, aux: weights,
+		flops: flops,
+		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Attend(q.axis, last) },
 		sequence: func(w *work, _, i int) {
 			pair(w, i, func(row, n, node, m int) {
 				p := w.Aux[0].F32[row*wide:][:n*m]
@@ -117,39 +125,57 @@ func (b *Block) Attend(q, k, v Features) Features {
 				for r := range n {
 					vector.Softmax(p[r*m:][:m], p[r*m:][:m])
 				}
-				w.Engine.GemmSerial(false, false, n, channels, m, 1, p, m, w.In[2].F32[node*channels:], channels, 0,
+				w.Engine.GemmSerial(false, false, n, channels, m, 1, p, m, w.In[last].F32[node*channels:], channels, 0,
 					w.Out.F32[row*channels:], channels)
 			})
 		},
 		grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-			d := s.apply(primitive{ // of q, then of k and v
-				kind: "attend slopes", args: args, shape: in[0].Shape(), operands: 5, over: 1, flops: 2 * flops,
-				aux:     []tensor.Shape{in[1].Shape(), in[2].Shape()},
-				scratch: func(threads int) int { return threads * wide * wide },
-				on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.AttendSlopes(q.axis) },
+			d := s.apply(primitive{ // of q, then of k and v, or of what is both
+				kind: "attend slopes", args: args, shape: in[0].Shape(), operands: len(in) + 2, over: 1, flops: 2 * flops,
+				aux:     []tensor.Shape{in[1].Shape(), in[last].Shape()}[:last],
+				scratch: func(threads int) int { return threads * room },
+				on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.AttendSlopes(q.axis, last) },
 				sequence: func(w *work, worker, i int) {
 					pair(w, i, func(row, n, node, m int) {
-						p, d := w.InAux[3][0].F32[row*wide:][:n*m], w.Scratch[worker*wide*wide:][:n*m]
-						q, k, v := w.In[0].F32[row*inner:], w.In[1].F32[node*inner:], w.In[2].F32[node*channels:]
-						dy, e := w.In[4].F32[row*channels:], w.Engine
-						e.GemmSerial(false, true, n, m, channels, 1, dy, channels, v, channels, 0, d, m)
+						own := w.Scratch[worker*room:][:room]
+						p, d, near := w.InAux[last+1][0].F32[row*wide:][:n*m], own[:n*m], own[wide*wide:]
+						q, k, v := w.In[0].F32[row*inner:], w.In[1].F32[node*inner:], w.In[last].F32[node*channels:]
+						dy, e := w.In[last+2].F32[row*channels:], w.Engine
+						fromFirst(near, v, m, channels)
+						e.GemmSerial(false, true, n, m, channels, 1, dy, channels, near, channels, 0, d, m)
 						for r := range n {
 							vector.SoftmaxGradRow(d[r*m:][:m], p[r*m:][:m], d[r*m:][:m])
 						}
-						e.GemmSerial(false, false, n, inner, m, 1, d, m, k, inner, 0, w.Out.F32[row*inner:], inner)
+						if !same {
+							fromFirst(near, k, m, inner)
+						}
+						e.GemmSerial(false, false, n, inner, m, 1, d, m, near, inner, 0, w.Out.F32[row*inner:], inner)
 						e.GemmSerial(true, false, m, inner, n, 1, d, m, q, inner, 0, w.Aux[0].F32[node*inner:], inner)
-						e.GemmSerial(true, false, m, channels, n, 1, p, m, dy, channels, 0, w.Aux[1].F32[node*channels:], channels)
+						e.GemmSerial(true, false, m, channels, n, 1, p, m, dy, channels, beta,
+							w.Aux[last-1].F32[node*channels:], channels)
 					})
 				},
-			}, spans, in[0], in[1], in[2], out, dy)
-			return gorgonia.Nodes{d, op.Take(d, 0, in[1].Shape()), op.Take(d, 1, in[2].Shape())}
+			}, spans, append(append(gorgonia.Nodes{}, in...), out, dy)...)
+			grads := gorgonia.Nodes{d}
+			for k, x := range in[1:] {
+				grads = append(grads, op.Take(d, k, x.Shape()))
+			}
+			return grads
 		},
-	}, spans, q.node, k.node, v.node)
+	}, spans, in...)
 	return q.like(out)
 }
 
-// Gather returns sum_i a_i x_i / (sum_i a_i + eps) of the joined vectors of each pair, where a_i = sigmoid of their logits,
-// vectors of one channel.
+// fromFirst sets n vectors less the first of them. Gradients of a softmax do not see what vectors have in common, only
+// its rounding.
+func fromFirst(to, x []float32, n, channels int) {
+	for r := range n {
+		vector.Sub(vectorOf(to, r, channels), vectorOf(x, r, channels), x[:channels])
+	}
+}
+
+// Gather returns sum_i a_i x_i / (sum_i a_i + eps) of the joined vectors of each pair, where a_i = sigmoid of their
+// logits, vectors of one channel.
 func (b *Block) Gather(x, logits Features, eps float32) Features {
 	b.need(x.axis == joined && logits.axis == joined && logits.channels() == 1, "want joined vectors with a logit each")
 	s, spans, channels := b.sides, b.spans, x.channels()

@@ -51,8 +51,8 @@ var (
 	deviceVectors = [2]int{1024, 8 << 20}
 )
 
-// fewTokens is how many tokens a sequence has at least, in the mean, where those of a block fill it. What there is of each
-// sequence has memory for no more of them.
+// fewTokens is how many tokens a sequence has at least, in the mean, where those of a block fill it. What there is of
+// each sequence has memory for no more of them.
 const fewTokens = 4
 
 // most are the most tokens of each side in a block, and sequences of contexts.
@@ -150,7 +150,8 @@ func (x *scores) check(s Side) {
 	}
 	for _, n := range s.Wholes {
 		shape := n.Shape()
-		x.fail(op.Need(len(shape) == 2 && shape[0]*s.Len == s.Rows[0].Shape()[0], "want a row for each sequence (got %v)", shape))
+		x.fail(op.Need(len(shape) == 2 && shape[0]*s.Len == s.Rows[0].Shape()[0],
+			"want a row for each sequence (got %v)", shape))
 	}
 	x.fail(op.Need(s.First >= 0 && s.First < s.Len, "the first token must be in [0, %d) (got %d)", s.Len, s.First))
 	if s.Lengths != nil {

@@ -123,18 +123,25 @@ var computations = []computation{
 	}, naive: func(s, q, k rows) float64 { return refined(weight, bias, s, q, k) }, vectors: true},
 	{name: "similarity vectors", build: func(b *Block, s Matrix) Matrix {
 		return similarity(b, s, func(x, n Features) Features {
-			return b.Linear(b.Attend(b.Linear(x, 3, -1), n, b.Linear(n, 3, -1)), 3, 4).ReLU()
+			v := n
+			if x == n {
+				v = b.Linear(n, 3, -1)
+			}
+			return b.Linear(b.Attend(b.Linear(x, 3, -1), n, v), 3, 4).ReLU()
 		}).Sigmoid(.5)
 	}, wholes: func(s, q, k rows, x, y []float64) float64 {
 		return 1 / (1 + math.Exp(-.5*similar(s, q, k, x, y, func(nodes rows) []float64 {
-			for range 2 {
+			for step := range 2 {
 				var next rows
 				for i, x := range nodes {
 					norm, sum := 0., make([]float64, 3)
 					for _, y := range nodes {
 						e := math.Exp(inner(linear(turn, nil, x), y))
 						norm += e
-						for c, v := range linear(turn, nil, y) {
+						if step == 0 {
+							y = linear(turn, nil, y)
+						}
+						for c, v := range y {
 							sum[c] += e * v
 						}
 					}

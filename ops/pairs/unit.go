@@ -126,8 +126,8 @@ func (s sides) rowTimes(spans [2]*gorgonia.Node, of Features, x, by *gorgonia.No
 	}, spans, x, by)
 }
 
-// rowDots returns the products of vectors x and y of a kind, which may be the same: a row for each of queries, a column for
-// each context.
+// rowDots returns the products of vectors x and y of a kind, which may be the same: a row for each of queries, a column
+// for each context.
 func (s sides) rowDots(spans [2]*gorgonia.Node, of Features, x, y *gorgonia.Node) *gorgonia.Node {
 	channels, g := of.channels(), grid{of.axis, Sequences}
 	in := gorgonia.Nodes{x, y}

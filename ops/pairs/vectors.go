@@ -22,7 +22,7 @@ func (b *Block) Linear(x Features, weight, bias int) Features {
 	shape, channels := in[1].Shape(), x.channels()
 	b.need(len(shape) == 2 && shape[1] == channels, "want a weight (out, %d) (got %v)", channels, shape)
 	out := shape[0]
-	b.need(len(in) == 2 || in[2].Shape().Eq(tensor.Shape{out}), "want a bias (%d)", out)
+	b.need(len(in) == 2 || in[2].Shape().TotalSize() == out, "want a bias (%d)", out)
 	s, spans := b.sides, b.spans
 	rows := x.node.Shape()[0]
 	part := func(kind string, mode oncuda.LinearMode, shape tensor.Shape, run func(w *work, p *gemm.Product, n int),
@@ -170,7 +170,8 @@ func (b *Block) productsEach(q, k Features) Matrix {
 // Gated returns g x + (1 - g) u with g = sigmoid and u = tanh of gates (2C), g first, of vectors for each context (C).
 func (b *Block) Gated(x, gates Features) Features {
 	channels := x.channels()
-	b.need(x.each && x.axis == Tokens && gates.each && gates.channels() == 2*channels, "want vectors and gates for each context")
+	b.need(x.each && x.axis == Tokens && gates.each && gates.channels() == 2*channels,
+		"want vectors and gates for each context")
 	s, spans := b.sides, b.spans
 	shape, wide := s.shapeFor(Tokens, channels), []tensor.Shape{gates.node.Shape()}
 	zeros := func(threads int) int { return threads * 3 * channels }

@@ -101,39 +101,48 @@ func product(c *exec.DeviceCall, p cuda.Product, transA, transB bool, rows, cols
 	cuda.Multiply(c, p, a, b, to, nil)
 }
 
-// Attend is the step of sums of joined vectors by the softmax of products, which is the auxiliary result.
-func (s Sides) Attend(axis Axis) cuda.Steps {
+// Attend is the step of sums of joined vectors, operand last, by the softmax of products, the auxiliary result.
+func (s Sides) Attend(axis Axis, last int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "attention")
 		p, n, m := s.attending(axis)
-		inner, channels := c.In[0].Shape[1], c.In[2].Shape[1]
+		inner, channels := c.In[0].Shape[1], c.In[last].Shape[1]
 		return func() {
 			weights := cuda.MatrixOf(c.Aux[0], 0, m)
 			product(c, p, false, true, n, m, inner, cuda.MatrixOf(c.In[0], 0, inner), cuda.MatrixOf(c.In[1], 0, inner), weights)
 			s.vectors(k, c, axis, c.Aux[0], nil, int(axis))
-			product(c, p, false, false, n, channels, m, weights, cuda.MatrixOf(c.In[2], 0, channels),
+			product(c, p, false, false, n, channels, m, weights, cuda.MatrixOf(c.In[last], 0, channels),
 				cuda.MatrixOf(c.Out, 0, channels))
 		}
 	})
 }
 
 // AttendSlopes is the step of its gradients, from its operands, the result and its gradient.
-func (s Sides) AttendSlopes(axis Axis) cuda.Steps {
+func (s Sides) AttendSlopes(axis Axis, last int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k := cuda.Load(c, source, "attention")
+		k, subtract := cuda.Load(c, source, "attention"), cuda.Load(c, source, "from_first")
 		p, n, m := s.attending(axis)
-		inner, channels := c.In[0].Shape[1], c.In[2].Shape[1]
+		inner, channels := c.In[0].Shape[1], c.In[last].Shape[1]
 		room := &cuda.Room{}
-		base := room.Take(4 * int64(p.Batch) * int64(n) * int64(m))
-		base += cuda.Scratch(c, room.Bytes)
+		rows := 4 * int64(p.Batch) * int64(m)
+		base, near := room.Take(rows*int64(n)), room.Take(rows*int64(max(inner, channels)))
+		scratch := cuda.Scratch(c, room.Bytes)
+		base, near = base+scratch, near+scratch
+		fromFirst := func(x exec.Operand, cols int) cuda.Matrix {
+			s.vectors(subtract, c, Joined, near, x, cols)
+			return cuda.FloatsAt(near, cols)
+		}
 		return func() {
 			of := func(x exec.Operand, cols int) cuda.Matrix { return cuda.MatrixOf(x, 0, cols) }
-			weights, d, dy := of(c.InAux[3][0], m), cuda.FloatsAt(base, m), of(c.In[4], channels)
-			product(c, p, false, true, n, m, channels, dy, of(c.In[2], channels), d)
-			s.vectors(k, c, axis, base, c.InAux[3][0], int(axis))
-			product(c, p, false, false, n, inner, m, d, of(c.In[1], inner), of(c.Out, inner))
+			kept := c.InAux[last+1][0]
+			weights, d, dy := of(kept, m), cuda.FloatsAt(base, m), of(c.In[last+2], channels)
+			product(c, p, false, true, n, m, channels, dy, fromFirst(c.In[last], channels), d)
+			s.vectors(k, c, axis, base, kept, int(axis))
+			product(c, p, false, false, n, inner, m, d, fromFirst(c.In[1], inner), of(c.Out, inner))
 			product(c, p, true, false, m, inner, n, d, of(c.In[0], inner), of(c.Aux[0], inner))
-			product(c, p, true, false, m, channels, n, weights, dy, of(c.Aux[1], channels))
+			p.Beta = float32(2 - last) // to what is both
+			product(c, p, true, false, m, channels, n, weights, dy, of(c.Aux[last-1], channels))
+			p.Beta = 0
 		}
 	})
 }

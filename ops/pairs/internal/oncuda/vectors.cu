@@ -232,6 +232,18 @@ extern "C" __global__ void __launch_bounds__(256) attention(float *w, const floa
   EACH_COLUMN(c, 0, n) w[c] /= sum;
 }
 
+// to = joined vectors less that of their sequence.
+extern "C" __global__ void __launch_bounds__(256) from_first(float *to, const float *x, int cols, BLOCK) {
+  SIDES;
+  int64 row;
+  int r, k;
+  bool ok;
+  if (!vector_of(row, r, k, ok, 3, rows, columns)) return;
+  const float *first = x + (row - r + (int64)rows.sequence(3, r) * (rows.len + 1)) * cols;
+  to += row * cols, x += row * cols;
+  EACH_COLUMN(c, 0, cols) to[c] = ok ? x[c] - first[c] : 0.f;
+}
+
 // to (pairs, cols) = sum a x / (sum a + eps) over joined vectors, a = sigmoid of their logits, which are kept with their sum.
 extern "C" __global__ void __launch_bounds__(256) gather(float *to, float *gates, float *sums, const float *x, const float *logits, int cols,
     float eps, BLOCK) {

@@ -106,8 +106,8 @@ func (s Sides) Each(mode EachMode, channels int, bf16 bool) cuda.Steps {
 	})
 }
 
-// Repeat is the step of vectors of queries for each context, or of those of the sequences of contexts for each sequence of
-// queries.
+// Repeat is the step of vectors of queries for each context, or of those of the sequences of contexts for each sequence
+// of queries.
 func (s Sides) Repeat(of Vectors) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k, x, n := cuda.Load(c, source, "repeat"), c.In[0].Shape, c.Out.Shape[0]
