@@ -116,7 +116,7 @@ func (b *Block) Attend(q, k, v Features) Features {
 	out := s.apply(primitive{
 		kind: "attend", args: args, shape: tensor.Shape{rows, channels}, operands: len(in), over: 1, aux: weights,
 		flops: flops,
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Attend(q.axis, last) },
+		on:    func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Attend(q.axis, last) },
 		sequence: func(w *work, _, i int) {
 			pair(w, i, func(row, n, node, m int) {
 				p := w.Aux[0].F32[row*wide:][:n*m]
