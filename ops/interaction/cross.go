@@ -6,6 +6,11 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
+const (
+	crossSlope = 0.1  // of LeakyReLU
+	crossEps   = 1e-8 // added to the norms over the queries, and the least product of two lengths
+)
+
 // Cross says how the tokens of one side, the queries, look at those of the other, the context.
 type Cross struct {
 	ImageQueries bool    // the tokens of images are the queries (image to text); else those of texts

@@ -3,17 +3,22 @@ package interaction
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
+	"github.com/geoalign/geoalign/ops/layout"
+	"github.com/geoalign/geoalign/ops/nn"
 	"github.com/geoalign/geoalign/ops/op"
+	"github.com/geoalign/geoalign/ops/pairs"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
+
+// vectorsEps is added to lengths and to the sum of the gates.
+const vectorsEps = 1e-8
 
 // Layer are the weight (out, in) and the bias (out) of a linear layer; a nil bias is none.
 type Layer struct{ Weight, Bias *gorgonia.Node }
 
 // Reasoning is a step of reasoning over the graph of the similarity vectors of a pair, three
-// layers (S, S).
+// layers (S, S), that of keys without a bias.
 type Reasoning struct{ Query, Key, Out Layer }
 
 // Vectors says how similarity vectors of S channels are made and what becomes of them. Either
@@ -50,152 +55,119 @@ type Vectors struct {
 //
 //	a = sigmoid(Gate(n)),  f = unit(sum_i a_i n_i / (sum_i a_i + 1e-8))
 //
-// The score is sigmoid(Score(f)). A sequence without a token has the score 0 with all.
+// where the published model has a batch norm of the logits of a. The score is sigmoid(Score(f)). A sequence without a
+// token has the score 0 with all.
 //
-// Pairs are worked on in blocks of about 1,024 nodes, padding left out, and the backward pass makes
-// them again, so that memory does not grow with the number of pairs. Products are in the precision
-// of the engine, those of a pair's nodes with each other in float32. On the CUDA device blocks have
-// 32,768 nodes, those of padding too, and Gate and Score are in float32.
+// Pairs are worked on in blocks, and the backward pass makes them again, so that memory does not grow with the number
+// of pairs. Of the last step only n_0 is made. Products are in the precision of the engine, those of a pair's nodes
+// with each other in float32.
 func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
-	in := []*gorgonia.Node{images.Rows, texts.Rows, how.Images, how.Texts}
-	add := func(n *gorgonia.Node, or int) int {
-		if n == nil {
-			return or
+	const kind = "similarity vectors"
+	p, at := attended(kind, images, texts, false, imageSide, how.Attention, how.Similarity)
+	p.Contexts.Wholes, p.Queries.Wholes = gorgonia.Nodes{how.Images}, gorgonia.Nodes{how.Texts}
+	build(kind, how.check(images, texts))
+	layer := func(of Layer) (at [2]int) { // its operands, -1 of a bias that is not there
+		at, p.Shared = [2]int{len(p.Shared), -1}, append(p.Shared, of.Weight)
+		if of.Bias != nil {
+			at[1], p.Shared = len(p.Shared), append(p.Shared, of.Bias)
 		}
-		in = append(in, n)
-		return len(in) - 1
+		return at
 	}
-	layer := func(of Layer) layer {
-		in = append(in, of.Weight)
-		return layer{len(in) - 1, add(of.Bias, 0)}
-	}
-	x := &vectors{scale: how.Scale, attention: add(how.Attention, 0), similarity: add(how.Similarity, 0)}
-	x.layers = len(in)
-	x.local, x.global, x.score = layer(how.Local), layer(how.Global), layer(how.Score)
+	local, global, score, gate := layer(how.Local), layer(how.Global), layer(how.Score), [2]int{}
+	var steps [][2][2]int
 	for _, s := range how.Steps {
-		x.steps = append(x.steps, reasoning{layer(s.Query), layer(s.Key), layer(s.Out)})
+		steps = append(steps, [2][2]int{layer(s.edges()), layer(s.Out)})
 	}
 	if how.Gate != (Layer{}) {
-		x.gate = layer(how.Gate)
+		gate = layer(how.Gate)
 	}
-	x.floats = len(in)
-	for k, q := range []Tokens{images, texts} {
-		x.sides[k] = side{rows: k, lengths: add(q.Lengths, -1), weights: -1, places: -1, first: q.First, len: q.Len}
-	}
-	x.operands = len(in)
-	return op.Apply(x.op().forward(), in...)
-}
-
-// Operands of vectors: rows of images and of texts, the wholes, rows of images under metrics, the
-// weight and bias of each layer, lengths.
-const (
-	vectorsImages = 2
-	vectorsTexts  = 3
-)
-
-// layer are the operands of a linear layer, 0 for one that there is not.
-type layer struct{ weight, bias int }
-
-// reasoning are the layers of a step.
-type reasoning struct{ query, key, out layer }
-
-// vectors describes the ops.
-type vectors struct {
-	sides                 [2]side // images, texts
-	scale                 float32
-	attention, similarity int // operands
-	layers                int // the first operand that is of a layer
-	local, global, score  layer
-	gate                  layer
-	steps                 []reasoning
-	floats                int // operands that have gradients
-	operands              int
-}
-
-// onCUDA is the op as its steps for the CUDA device know it.
-func (x *vectors) onCUDA() *oncuda.Vectors {
-	y := &oncuda.Vectors{
-		Sides: sidesOnCUDA(x.sides), Scale: x.scale, Attention: x.attention, Similarity: x.similarity, Layers: x.layers,
-		Local: x.local.onCUDA(), Global: x.global.onCUDA(), Score: x.score.onCUDA(), Gate: x.gate.onCUDA(),
-		Floats: x.floats, Operands: x.operands,
-	}
-	for _, s := range x.steps {
-		y.Steps = append(y.Steps, oncuda.Reasoning{
-			Query: s.query.onCUDA(), Key: s.key.onCUDA(), Out: s.out.onCUDA(),
-		})
-	}
-	return y
-}
-
-func (l layer) onCUDA() oncuda.Layer { return oncuda.Layer{Weight: l.weight, Bias: l.bias} }
-
-func (x *vectors) args() string { return fmt.Sprintf("%+v", *x) }
-
-func (x *vectors) shape(in []tensor.Shape) (tensor.Shape, error) {
-	out := tensor.Shape{0, 0}
-	for k, s := range x.sides {
-		n, err := s.sequences(in, in[k])
-		if err != nil {
-			return nil, err
+	p.Vectors = texts.Rows.Shape()[1]
+	return p.Scores(func(b *pairs.Block) pairs.Matrix {
+		through := func(layer [2]int, x pairs.Features) pairs.Features { return b.Linear(x, layer[0], layer[1]) }
+		_, v := at(b, similaritySite)
+		words, plain := b.Rows(pairs.Queries, 0), b.Rows(pairs.Contexts, 0)
+		weights := attention(b.Products(at(b, attentionSite)), how.Scale, false)
+		inverse := b.SquaredNorms(b.Mix(weights, plain)).InverseRoot(vectorsEps)
+		e := b.SquaredDifference(b.Mix(weights, v), inverse, words)
+		whole := b.SquaredDifference(b.Repeat(b.Wholes(pairs.Contexts, 0)), pairs.Matrix{}, b.Wholes(pairs.Queries, 0))
+		n := b.Unit(b.Join(through(global, whole), through(local, e)), vectorsEps)
+		f := n
+		for i, s := range steps {
+			if i+1 == len(steps) {
+				f = b.First(n)
+			}
+			f = through(s[1], b.Attend(through(s[0], f), n, n)).ReLU()
+			n = f
 		}
-		out[k] = n
-	}
-	for _, rows := range in[vectorsTexts+1 : x.layers] {
-		if err := op.Need(rows.Eq(in[0]), "rows of images under a metric must have shape %v (got %v)", in[0],
-			rows); err != nil {
-			return nil, err
+		if len(steps) == 0 {
+			f = b.Unit(b.Gather(n, through(gate, n), vectorsEps), vectorsEps)
 		}
+		return b.Matrix(through(score, f)).Sigmoid(1)
+	})
+}
+
+// edges returns the one layer by which nodes are compared with nodes: Query(n).Key(m) = (W_k^T W_q n + W_k^T b_q).m.
+// The softmax sees no bias of keys.
+func (r Reasoning) edges() Layer {
+	size, key := r.Key.Weight.Shape()[1], layout.Transpose(r.Key.Weight)
+	l := Layer{Weight: nn.Linear(key, layout.Transpose(r.Query.Weight), nil)}
+	if b := r.Query.Bias; b != nil {
+		l.Bias = nn.Linear(key, layout.Reshape(b, 1, size), nil)
 	}
-	c, local := in[0][1], in[x.local.weight]
+	return l
+}
+
+// check looks at the shapes.
+func (v Vectors) check(images, texts Tokens) error {
+	c := images.Rows.Shape()[1]
+	local := v.Local.Weight.Shape()
+	n, err := images.sequences()
+	if err != nil {
+		return err
+	}
+	m, err := texts.sequences()
+	if err != nil {
+		return err
+	}
 	if err := op.All(
-		op.Need(c == in[1][1], "images and texts must have as many channels (got %d and %d)", c, in[1][1]),
-		op.WantShape(in, vectorsImages, "whole images", out[0], c),
-		op.WantShape(in, vectorsTexts, "whole texts", out[1], c),
-		op.Need(x.scale > 0, "the scale of the attention must be > 0 (got %g)", x.scale),
-		op.Need((len(x.steps) > 0) != (x.gate != layer{}), "want steps of reasoning or a gate (got %d steps)",
-			len(x.steps)),
+		wants("whole images", v.Images, n, c), wants("whole texts", v.Texts, m, c),
+		op.Need(v.Scale > 0, "the scale of the attention must be > 0 (got %g)", v.Scale),
+		op.Need((len(v.Steps) > 0) != (v.Gate != Layer{}), "want steps of reasoning or a gate (got %d steps)", len(v.Steps)),
 		op.Need(len(local) == 2 && local[0] > 0, "want the weight of words (S, C) (got %v)", local),
 	); err != nil {
-		return nil, err
+		return err
 	}
 	s := local[0]
-	if err := op.All(x.local.check(in, "words", s, c), x.global.check(in, "wholes", s, c),
-		x.score.check(in, "the score", 1, s)); err != nil {
-		return nil, err
-	}
-	if len(x.steps) == 0 {
-		return out, x.gate.check(in, "the gate", 1, s)
-	}
-	for i, r := range x.steps {
-		name := fmt.Sprintf("step %d", i)
-		if err := op.All(r.query.check(in, name, s, s), r.key.check(in, name, s, s),
-			r.out.check(in, name, s, s)); err != nil {
-			return nil, err
+	errs := []error{v.Local.check("words", s, c), v.Global.check("wholes", s, c), v.Score.check("the score", 1, s)}
+	for i, r := range v.Steps {
+		for _, l := range []Layer{r.Query, r.Key, r.Out} {
+			errs = append(errs, l.check(fmt.Sprintf("step %d", i), s, s))
 		}
+		errs = append(errs, op.Need(r.Key.Bias == nil, "step %d: a softmax does not see a bias of keys", i))
 	}
-	return out, nil
+	if len(v.Steps) == 0 {
+		errs = append(errs, v.Gate.check("the gate", 1, s))
+	}
+	return op.All(errs...)
+}
+
+// sequences returns how many there are.
+func (q Tokens) sequences() (int, error) {
+	rows := q.Rows.Shape()
+	if len(rows) != 2 || q.Len <= 0 || rows[0]%q.Len != 0 {
+		return 0, fmt.Errorf("want rows (R*%d, C) (got %v)", q.Len, rows)
+	}
+	return rows[0] / q.Len, nil
 }
 
 // check looks at the shapes of a layer.
-func (l layer) check(in []tensor.Shape, name string, out, inputs int) error {
-	if err := op.WantShape(in, l.weight, "weight of "+name, out, inputs); err != nil || l.bias == 0 {
+func (l Layer) check(name string, out, in int) error {
+	if err := wants("weight of "+name, l.Weight, out, in); err != nil || l.Bias == nil {
 		return err
 	}
-	return op.WantShape(in, l.bias, "bias of "+name, out)
+	return wants("bias of "+name, l.Bias, out)
 }
 
-func (x *vectors) op() scored {
-	return scored{
-		kind: "similarity vectors", gradients: "similarity vectors doperands", args: x.args(), operands: x.operands,
-		floats: first(x.floats), passes: 3,
-		shape: x.shape, scratch: x.scratch, flops: x.flops, step: x.step, onCUDA: x.onCUDA().Step,
-	}
-}
-
-// flops counts the products over channels of all nodes, padding too.
-func (x *vectors) flops(in []tensor.Shape) int64 {
-	n, m := in[vectorsImages][0], in[vectorsTexts][0]
-	c, s := int64(in[0][1]), int64(in[x.local.weight][0])
-	nodes, image := int64(n)*int64(m)*int64(1+x.sides[1].len), int64(x.sides[0].len)
-	return 2 * nodes * (2*image*c + c*s + int64(len(x.steps))*(3*s*s+2*s*int64(1+x.sides[1].len)))
+func wants(what string, n *gorgonia.Node, shape ...int) error {
+	return op.WantShape([]tensor.Shape{n.Shape()}, 0, what, shape...)
 }

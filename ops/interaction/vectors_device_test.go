@@ -9,7 +9,6 @@ import (
 
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/kernel"
-	"github.com/geoalign/geoalign/ops/interaction/internal/oncuda"
 	"github.com/geoalign/geoalign/ops/internal/optest"
 )
 
@@ -52,11 +51,7 @@ func TestVectorsOnCUDA(t *testing.T) {
 			cases = append(cases, c)
 		}
 	}
-	before := oncuda.VectorsLimits
-	t.Cleanup(func() { oncuda.VectorsLimits = before })
-	optest.CheckCUDA(t, cases)
-	oncuda.VectorsLimits.Nodes, oncuda.VectorsLimits.Images = 60, 2
-	t.Run("small blocks", func(t *testing.T) { optest.CheckCUDA(t, cases) })
+	optest.CheckCUDA(t, cases) // package pairs has small blocks
 }
 
 // steadyVectors draws a problem whose gradients say more than rounding: nodes that steps have made alike have some that are

@@ -334,7 +334,7 @@ func TestVectorsBlocks(t *testing.T) {
 		"short texts":      randomVectors(r, 4+8+2, 9, 20, 3, 20, 4, 3),
 		"gate":             randomVectors(r, 4+16, 9, 20, 3, 20, 4, 3),
 		"long texts":       randomVectors(r, 1, 5, 3, 2, 300, 4, 3),
-		"longer than most": randomVectors(r, 4, 2, 3, 2, vectorsNodes+20, 4, 3),
+		"longer than most": randomVectors(r, 4, 2, 3, 2, 1044, 4, 3),
 	} {
 		in := p.inputs()
 		optest.Near(t, name, optest.Eval(t, p.build, in...).F32, narrow(p.naive()), 1e-5)

@@ -15,6 +15,7 @@ const (
 	One       = oncuda.One       // all of the side
 	Sequences = oncuda.Sequences // each sequence
 	Tokens    = oncuda.Tokens    // each token that takes part
+	joined    = oncuda.Joined    // each sequence and behind it its tokens: of features alone
 )
 
 // room is the most that a block has of a side, whose sequences have at most Len tokens.
@@ -47,6 +48,8 @@ func (s spans) size(a Axis) int {
 		return int(s[0])
 	case Sequences:
 		return int(s[1])
+	case joined:
+		return int(s[0] + s[1])
 	}
 	return 1
 }
@@ -59,6 +62,9 @@ func (s spans) along(a Axis, i int) (at, end int) {
 	case a == Tokens:
 		at, n := s.of(i)
 		return at, at + n
+	case a == joined:
+		at, n := s.of(i)
+		return at + i, at + n + i + 1
 	case a == Sequences:
 		return i, i + 1
 	case i == 0:

@@ -24,21 +24,16 @@ type Block struct {
 	graph *gorgonia.ExprGraph
 	spans [2]*gorgonia.Node // of each side
 	rows  [2][]Features     // operands of tokens of each side
+	whole [2][]Features     // and of its sequences
 	// operands that all blocks read
 	shared gorgonia.Nodes
 }
 
-// Features are vectors of the tokens of one side, (tokens, C), or of those of queries for each context.
-type Features struct {
-	node *gorgonia.Node
-	side SideOf
-	each bool
-}
-
-func (x Features) channels() int { return x.node.Shape()[1] }
-
 // Rows returns operand k of the tokens of a side.
 func (b *Block) Rows(side SideOf, k int) Features { return b.rows[side][k] }
+
+// Wholes returns operand k of the sequences of a side.
+func (b *Block) Wholes(side SideOf, k int) Features { return b.whole[side][k] }
 
 // Value returns value i of shared operand k. It has no gradient.
 func (b *Block) Value(k, i int) Matrix {

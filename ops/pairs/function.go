@@ -30,6 +30,12 @@ func (m Matrix) Softplus(a float32) Matrix { return m.apply(&softplus, a) }
 // Exp returns exp(a x).
 func (m Matrix) Exp(a float32) Matrix { return m.apply(&exponential, a) }
 
+// Sigmoid returns 1 / (1 + exp(-a x)).
+func (m Matrix) Sigmoid(a float32) Matrix { return m.apply(&logistic, a) }
+
+// InverseRoot returns 1 / (sqrt(x) + eps). The gradient at 0 is 0.
+func (m Matrix) InverseRoot(eps float32) Matrix { return m.apply(&inverseRoot, eps) }
+
 var leaky = function{
 	name: "leaky",
 	value: func(to, x []float32, p float32) {
@@ -69,6 +75,40 @@ var exponential = function{
 	slope: func(to, _, y, dy []float32, p float32) {
 		vector.Mul(to, dy, y)
 		vector.Scale(to, p, to)
+	},
+}
+
+var logistic = function{
+	name: "logistic",
+	value: func(to, x []float32, p float32) {
+		for i, v := range x {
+			to[i] = sigmoid(p * v)
+		}
+	},
+	slope: func(to, _, y, dy []float32, p float32) {
+		for i, v := range y {
+			to[i] = p * dy[i] * v * (1 - v)
+		}
+	},
+}
+
+func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
+
+var inverseRoot = function{
+	name: "inverse_root",
+	value: func(to, x []float32, p float32) {
+		for i, v := range x {
+			to[i] = 1 / (float32(math.Sqrt(float64(v))) + p)
+		}
+	},
+	slope: func(to, x, y, dy []float32, _ float32) {
+		for i, v := range x {
+			if v == 0 {
+				to[i] = 0
+			} else {
+				to[i] = -dy[i] * y[i] * y[i] / (2 * float32(math.Sqrt(float64(v))))
+			}
+		}
 	},
 }
 

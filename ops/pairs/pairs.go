@@ -17,6 +17,8 @@ import (
 type Side struct {
 	// Rows are vectors of the tokens, (R*Len, C) each; C may differ.
 	Rows gorgonia.Nodes
+	// Wholes are vectors of the sequences, (R, C) each.
+	Wholes gorgonia.Nodes
 	// Lengths (R) int32, or nil: only tokens [First, Lengths[i]) of sequence i take part.
 	Lengths    *gorgonia.Node
 	Len, First int
@@ -48,6 +50,10 @@ var (
 	hostVectors   = [2]int{64, 1024}
 	deviceVectors = [2]int{1024, 8 << 20}
 )
+
+// fewTokens is how many tokens a sequence has at least, in the mean, where those of a block fill it. What there is of
+// each sequence has memory for no more of them.
+const fewTokens = 4
 
 // most are the most tokens of each side in a block, and sequences of contexts.
 func (p Pairs) most(device bool) (tokens [2]int, contexts int) {
@@ -83,9 +89,13 @@ func (p Pairs) scores(build func(b *Block) []Matrix) *gorgonia.Node {
 	x := &scores{Pairs: p}
 	in := op.Operands{}
 	for k, s := range []Side{p.Queries, p.Contexts} {
-		x.first[k] = len(in)
 		for _, n := range s.Rows {
 			in.Add(n)
+			x.of = append(x.of, operand{k, Tokens})
+		}
+		for _, n := range s.Wholes {
+			in.Add(n)
+			x.of = append(x.of, operand{k, Sequences})
 		}
 		x.check(s)
 		x.count[k] = s.Rows[0].Shape()[0] / s.Len
@@ -108,24 +118,22 @@ func (p Pairs) scores(build func(b *Block) []Matrix) *gorgonia.Node {
 // scores describes the ops.
 type scores struct {
 	Pairs
-	first        [2]int // operands that are rows of each side
-	rows         int    // those that are rows of either
-	floats       int    // those and the shared ones
-	lengths      [2]int // -1: none
+	of           []operand // those that are rows
+	rows         int       // how many
+	floats       int       // those and the shared ones
+	lengths      [2]int    // -1: none
 	operands     int
 	count        [2]int // sequences
 	host, device *block
 }
 
-func (x *scores) side(k int) Side { return []Side{x.Queries, x.Contexts}[k] }
-
-// sideOf returns the side that an operand of rows is of.
-func (x *scores) sideOf(operand int) int {
-	if operand >= x.first[1] {
-		return 1
-	}
-	return 0
+// operand is one of the tokens of a side, or of its sequences.
+type operand struct {
+	side int
+	axis Axis
 }
+
+func (x *scores) side(k int) Side { return []Side{x.Queries, x.Contexts}[k] }
 
 func (x *scores) fail(err error) {
 	if err != nil {
@@ -139,6 +147,11 @@ func (x *scores) check(s Side) {
 		rows := n.Shape()
 		x.fail(op.Need(len(rows) == 2 && s.Len > 0 && rows[0]%max(1, s.Len) == 0 && rows[0] == s.Rows[0].Shape()[0],
 			"want rows (R*%d, C) (got %v)", s.Len, rows))
+	}
+	for _, n := range s.Wholes {
+		shape := n.Shape()
+		x.fail(op.Need(len(shape) == 2 && shape[0]*s.Len == s.Rows[0].Shape()[0],
+			"want a row for each sequence (got %v)", shape))
 	}
 	x.fail(op.Need(s.First >= 0 && s.First < s.Len, "the first token must be in [0, %d) (got %d)", s.Len, s.First))
 	if s.Lengths != nil {
@@ -169,9 +182,9 @@ func (x *scores) build(build func(b *Block) []Matrix, device bool, shared gorgon
 	for k := range b.sides {
 		s := x.side(k)
 		tokens := min(max(most[k], s.Len), x.count[k]*s.Len)
-		b.sides[k] = room{Len: s.Len, Tokens: tokens / s.Len * s.Len, Sequences: min(tokens, x.count[k])}
-		if s.Lengths == nil && s.First == 0 || device { // a device leaves no padding out
-			b.sides[k].Sequences = tokens / s.Len
+		b.sides[k] = room{Len: s.Len, Tokens: tokens / s.Len * s.Len, Sequences: tokens / s.Len}
+		if (s.Lengths != nil || s.First > 0) && !device { // a device leaves no padding out
+			b.sides[k].Sequences = min(max(tokens/s.Len, tokens/fewTokens), x.count[k])
 		}
 		if k == 1 {
 			b.sides[k].Sequences = min(b.sides[k].Sequences, contexts)
@@ -185,11 +198,14 @@ func (x *scores) build(build func(b *Block) []Matrix, device bool, shared gorgon
 		return gorgonia.NewTensor(g, tensor.Float32, len(shape), gorgonia.WithShape(shape...), gorgonia.WithName(name))
 	}
 	for k := range b.sides {
-		for i, n := range x.side(k).Rows {
-			rows := input(fmt.Sprintf("rows %d of side %d", i, k), tensor.Shape{b.sides[k].Tokens, n.Shape()[1]})
-			at.rows[k] = append(at.rows[k], Features{node: rows, side: SideOf(k)})
-			b.inputs = append(b.inputs, rows)
+		of := func(name string, nodes gorgonia.Nodes, axis Axis) (list []Features) {
+			for i, n := range nodes {
+				rows := input(fmt.Sprintf("%s %d of side %d", name, i, k), tensor.Shape{b.sides[k].Size(axis), n.Shape()[1]})
+				list, b.inputs = append(list, Features{node: rows, side: SideOf(k), axis: axis}), append(b.inputs, rows)
+			}
+			return list
 		}
+		at.rows[k], at.whole[k] = of("rows", x.side(k).Rows, Tokens), of("wholes", x.side(k).Wholes, Sequences)
 	}
 	for i, n := range shared {
 		at.shared = append(at.shared, input(fmt.Sprintf("shared %d", i), n.Shape()))
@@ -289,7 +305,7 @@ func (x *scores) steps() (query, context int) {
 }
 
 func (x *scores) op() *op.Op {
-	args := fmt.Sprint(x.host.print, x.first, x.floats, x.lengths, x.Transposed)
+	args := fmt.Sprint(x.host.print, x.of, x.floats, x.lengths, x.Transposed)
 	for k := range 2 {
 		s := x.side(k)
 		args += fmt.Sprintf(" %d-%d", s.First, s.Len)
@@ -360,8 +376,8 @@ func (x *scores) onCUDA(back bool) map[string]exec.DeviceStep {
 	for k := range 2 {
 		on.First[k], on.Sides[k] = x.side(k).First, b.sides[k]
 	}
-	for k := range x.rows {
-		on.Of = append(on.Of, x.sideOf(k))
+	for _, of := range x.of {
+		on.Of = append(on.Of, oncuda.Operand{Side: of.side, Axis: of.axis})
 	}
 	return on.Steps()
 }

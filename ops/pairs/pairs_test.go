@@ -20,7 +20,9 @@ type computation struct {
 	name  string
 	build func(b *Block, s Matrix) Matrix
 	naive func(s, q, k rows) float64
-	jumps bool
+	// or wholes, of a computation that reads those too, of queries and of contexts.
+	wholes func(s, q, k rows, x, y []float64) float64
+	jumps  bool
 	// vectors are those of queries for each context.
 	vectors bool
 }
@@ -119,6 +121,60 @@ var computations = []computation{
 		p := b.Products(b.Unit(x, .1), k)
 		return p.Dot(p, Contexts).Sum(Queries).Plus(1, b.Products(b.Linear(x, 3, -1), k).Sum(Contexts).Sum(Queries), 1)
 	}, naive: func(s, q, k rows) float64 { return refined(weight, bias, s, q, k) }, vectors: true},
+	{name: "similarity vectors", build: func(b *Block, s Matrix) Matrix {
+		return similarity(b, s, func(x, n Features) Features {
+			v := n
+			if x == n {
+				v = b.Linear(n, 3, -1)
+			}
+			return b.Linear(b.Attend(b.Linear(x, 3, -1), n, v), 3, 4).ReLU()
+		}).Sigmoid(.5)
+	}, wholes: func(s, q, k rows, x, y []float64) float64 {
+		return 1 / (1 + math.Exp(-.5*similar(s, q, k, x, y, func(nodes rows) []float64 {
+			for step := range 2 {
+				var next rows
+				for i, x := range nodes {
+					norm, sum := 0., make([]float64, 3)
+					for _, y := range nodes {
+						e := math.Exp(inner(linear(turn, nil, x), y))
+						norm += e
+						if step == 0 {
+							y = linear(turn, nil, y)
+						}
+						for c, v := range y {
+							sum[c] += e * v
+						}
+					}
+					for c := range sum {
+						sum[c] /= norm
+					}
+					next = append(next, linear(turn, offset, sum))
+					for c, v := range next[i] {
+						next[i][c] = max(v, 0)
+					}
+				}
+				nodes = next
+			}
+			return nodes[0]
+		})))
+	}, vectors: true},
+	{name: "gathered", build: func(b *Block, s Matrix) Matrix { return similarity(b, s, nil) },
+		wholes: func(s, q, k rows, x, y []float64) float64 {
+			return similar(s, q, k, x, y, func(nodes rows) []float64 {
+				all, sum := .1, make([]float64, 3)
+				for _, x := range nodes {
+					a := 1 / (1 + math.Exp(-linear(score, nil, x)[0]))
+					all += a
+					for c, v := range x {
+						sum[c] += a * v
+					}
+				}
+				for c := range sum {
+					sum[c] /= all
+				}
+				return sum
+			})
+		}, vectors: true},
 	{name: "maxima", build: func(_ *Block, s Matrix) Matrix {
 		return s.Max(Queries).Mean(Contexts).Plus(1, s.Exp(1).Max(Contexts).Sum(Queries), 2)
 	}, naive: func(s, _, _ rows) (sum float64) {
@@ -169,6 +225,7 @@ const bound = .125
 
 var weight, bias = optest.F32s(rand.New(rand.NewPCG(91, 6)), "", 18).Floats(), []float32{.5, -.5, 1, 0, .25, -.25}
 var turn = []float32{.5, -.25, 1, 0, .75, -.5, .25, 1, -1}
+var offset, score = []float32{.5, .25, -.125}, []float32{1, -.5, .75}
 
 // refined is the sum of squared products of contexts with what a memory unit of three channels makes of queries, at
 // about unit length, and of the products with what another weight makes of that.
@@ -205,6 +262,68 @@ func refined(weight, bias []float32, s, q, k rows) (sum float64) {
 		}
 	}
 	return sum
+}
+
+// similarity is the score of joined vectors of a pair behind two steps, or gathered.
+func similarity(b *Block, s Matrix, step func(x, n Features) Features) Matrix {
+	q, k := b.Rows(Queries, 0), b.Rows(Contexts, 0)
+	mix := b.Mix(s.Softmax(Contexts, 1), k)
+	d := b.SquaredDifference(mix, b.SquaredNorms(mix).InverseRoot(.1), q)
+	whole := b.SquaredDifference(b.Repeat(b.Wholes(Contexts, 0)), Matrix{}, b.Wholes(Queries, 0))
+	n := b.Unit(b.Join(whole, b.Linear(d, 3, 4)), .1)
+	f := n
+	if step == nil {
+		f = b.Gather(n, b.Linear(n, 5, -1), .1)
+	} else {
+		n = step(n, n)
+		f = step(b.First(n), n)
+	}
+	return b.Matrix(b.Linear(f, 5, -1))
+}
+
+// similar is the same by plain loops, with the wholes x and y.
+func similar(s, q, k rows, x, y []float64, end func(nodes rows) []float64) float64 {
+	differ := func(x, y []float64, a float64) (d []float64) {
+		for c := range x {
+			d = append(d, (a*x[c]-y[c])*(a*x[c]-y[c]))
+		}
+		return d
+	}
+	unit := func(x []float64) (y []float64) {
+		for _, v := range x {
+			y = append(y, v/(math.Sqrt(square(x))+.1))
+		}
+		return y
+	}
+	nodes := rows{unit(differ(y, x, 1))}
+	for i, row := range s {
+		norm, mix := 0., make([]float64, 3)
+		for j, v := range row {
+			norm += math.Exp(v)
+			for c := range mix {
+				mix[c] += math.Exp(v) * k[j][c]
+			}
+		}
+		for c := range mix {
+			mix[c] /= norm
+		}
+		nodes = append(nodes, unit(linear(turn, offset, differ(mix, q[i], 1/(math.Sqrt(square(mix))+.1)))))
+	}
+	return linear(score, nil, end(nodes))[0]
+}
+
+// linear is W x + b.
+func linear(w, b []float32, x []float64) (y []float64) {
+	for o := range len(w) / len(x) {
+		y = append(y, 0)
+		if b != nil {
+			y[o] = float64(b[o])
+		}
+		for c, v := range x {
+			y[o] += float64(w[o*len(x)+c]) * v
+		}
+	}
+	return y
 }
 
 func inner(x, y []float64) (s float64) {
@@ -266,6 +385,8 @@ func problem(r *rand.Rand, n, m, tokens, words, channels int) []optest.Input {
 		optest.I32s("tokens", lengths(n, tokens), n), optest.I32s("words", lengths(m, words), m),
 		optest.In("shared", []int{3}, []float32{9, bound, 9}), optest.In("weight", []int{6, 3}, weight),
 		optest.In("bias", []int{6}, bias), optest.In("square", []int{3, 3}, turn),
+		optest.In("offset", []int{3}, offset), optest.In("score", []int{1, 3}, score),
+		optest.F32s(r, "whole images", n, channels), optest.F32s(r, "whole texts", m, channels),
 	}
 }
 
@@ -274,7 +395,10 @@ func scored(tokens, words int, transposed bool, of computation) func(gorgonia.No
 	return func(ns gorgonia.Nodes) *gorgonia.Node {
 		images := Side{Rows: ns[:1], Lengths: ns[2], Len: tokens, First: min(1, tokens-1)}
 		texts := Side{Rows: ns[1:2], Lengths: ns[3], Len: words}
-		p := Pairs{Kind: "test pairs", Queries: images, Contexts: texts, Shared: ns[4:]}
+		if of.wholes != nil {
+			images.Wholes, texts.Wholes = ns[10:11], ns[11:12]
+		}
+		p := Pairs{Kind: "test pairs", Queries: images, Contexts: texts, Shared: ns[4:10]}
 		if transposed {
 			p.Queries, p.Contexts, p.Transposed = texts, images, true
 		}
@@ -288,7 +412,7 @@ func scored(tokens, words int, transposed bool, of computation) func(gorgonia.No
 }
 
 // naive are the scores pair by pair.
-func naive(in []optest.Input, n, m, tokens, words int, transposed bool, f func(s, q, k rows) float64) (out []float32) {
+func naive(in []optest.Input, n, m, tokens, words int, transposed bool, c computation) (out []float32) {
 	of := func(x optest.Input, i, size, lo, hi int) (list rows) {
 		channels := x.Shape[1]
 		for t := lo; t < hi; t++ {
@@ -308,8 +432,9 @@ func naive(in []optest.Input, n, m, tokens, words int, transposed bool, f func(s
 				out = append(out, 0)
 				continue
 			}
+			x, y := of(in[10], i, 1, 0, 1)[0], of(in[11], j, 1, 0, 1)[0]
 			if transposed {
-				q, k = k, q
+				q, k, x, y = k, q, y, x
 			}
 			var s rows
 			for _, x := range q {
@@ -318,7 +443,11 @@ func naive(in []optest.Input, n, m, tokens, words int, transposed bool, f func(s
 					s[len(s)-1] = append(s[len(s)-1], inner(x, y))
 				}
 			}
-			out = append(out, float32(f(s, q, k)))
+			if c.wholes != nil {
+				out = append(out, float32(c.wholes(s, q, k, x, y)))
+			} else {
+				out = append(out, float32(c.naive(s, q, k)))
+			}
 		}
 	}
 	return out
@@ -346,7 +475,7 @@ func TestScores(t *testing.T) {
 					in := problem(r, n, m, tokens, words, 3)
 					build := scored(tokens, words, i%2 == 1, c)
 					name := fmt.Sprint(c.name, " ", i)
-					want := naive(in, n, m, tokens, words, i%2 == 1, c.naive)
+					want := naive(in, n, m, tokens, words, i%2 == 1, c)
 					optest.Near(t, name, optest.Eval(t, build, in...).F32, want, 1e-5)
 					if !c.jumps {
 						optest.CheckGrad(t, build, c.wrt(), 1e-3, 2e-2, in...)
@@ -362,7 +491,10 @@ func TestScores(t *testing.T) {
 
 // wrt are the inputs that have a gradient.
 func (c computation) wrt() []int {
-	if c.vectors {
+	switch {
+	case c.wholes != nil:
+		return []int{0, 1, 7, 8, 9, 10, 11}
+	case c.vectors:
 		return []int{0, 1, 5, 6, 7}
 	}
 	return []int{0, 1}

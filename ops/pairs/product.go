@@ -62,9 +62,13 @@ func (b *Block) Products(q, k Features) Matrix {
 	return Matrix{b, node, g}
 }
 
-// SquaredNorms returns |x|^2 of the tokens of a side: a column for queries, a row for contexts.
+// SquaredNorms returns |x|^2 of the tokens of a side, a column for queries, a row for contexts; or of vectors for each
+// context, a column for each.
 func (b *Block) SquaredNorms(x Features) Matrix {
-	b.need(!x.each, "want vectors of the tokens of a side")
+	if x.each {
+		return Matrix{b, b.sides.rowDots(b.spans, x, x.node, x.node), grid{x.axis, Sequences}}
+	}
+	b.need(x.axis == Tokens, "want vectors of tokens")
 	g := grid{Tokens, One}
 	if x.side == Contexts {
 		g = grid{One, Tokens}

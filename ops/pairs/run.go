@@ -184,14 +184,19 @@ func (r *run) rowsOf(k, i int, operand, packed []float32) (of, in []float32) {
 	lo, _ := r.part(r.side, r.from[r.side]+i)
 	at, n := r.spans[r.side].of(i)
 	first := (r.from[r.side]+i)*r.scores.side(r.side).Len + lo
+	if r.of[k].axis == Sequences {
+		first, at, n = r.from[r.side]+i, i, min(n, 1)
+	}
 	return operand[first*channels:][:n*channels], packed[at*channels:][:n*channels]
 }
 
 func (r *run) pack(_, lo, hi int) {
 	for k := range r.packed {
-		for i := lo; i < hi && r.sideOf(k) == r.side; i++ {
+		for i := lo; i < hi && r.of[k].side == r.side; i++ {
 			of, in := r.rowsOf(k, i, r.c.In[k].F32, r.packed[k])
-			copy(in, of)
+			if copy(in, of); len(in) == 0 && r.of[k].axis == Sequences {
+				clear(r.packed[k][i*r.channels[k]:][:r.channels[k]])
+			}
 		}
 	}
 }
@@ -199,7 +204,7 @@ func (r *run) pack(_, lo, hi int) {
 // unpack adds the gradients of the rows of the block.
 func (r *run) unpack(_, lo, hi int) {
 	for at, k := range r.block.wrt {
-		for i := lo; i < hi && k < r.rows && r.sideOf(k) == r.side; i++ {
+		for i := lo; i < hi && k < r.rows && r.of[k].side == r.side; i++ {
 			of, in := r.rowsOf(k, i, r.gradient(at), r.grads[at].F32)
 			vector.Add(of, of, in)
 		}

@@ -2,7 +2,6 @@ package pairs
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel/gemm"
@@ -12,30 +11,6 @@ import (
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )
-
-// Vectors of tokens of queries for each context: those for a context follow each other. Pairs.Vectors says how long the
-// longest of a computation are.
-
-// shapeFor is that of vectors for each context, of so many channels.
-func (s sides) shapeFor(channels int) tensor.Shape {
-	return tensor.Shape{s[1].Sequences * s[0].Tokens, channels}
-}
-
-// rowsOf returns how many vectors of a kind the block has.
-func (w *work) rowsOf(x Features) int {
-	if x.each {
-		return w.spans[0].size(Tokens) * w.spans[1].size(Sequences)
-	}
-	return w.spans[x.side].size(Tokens)
-}
-
-// like are vectors of the same tokens.
-func (x Features) like(n *gorgonia.Node) Features { return Features{n, x.side, x.each} }
-
-// Plus returns the sums of vectors of the same tokens.
-func (x Features) Plus(y Features) Features {
-	return x.like(gorgonia.Must(gorgonia.Add(x.node, y.node)))
-}
 
 // Linear returns W x + b of vectors with a shared weight (out, in) and, where bias is not negative, a shared bias
 // (out). Gradients of both are sums over the vectors of the block.
@@ -47,16 +22,16 @@ func (b *Block) Linear(x Features, weight, bias int) Features {
 	shape, channels := in[1].Shape(), x.channels()
 	b.need(len(shape) == 2 && shape[1] == channels, "want a weight (out, %d) (got %v)", channels, shape)
 	out := shape[0]
-	b.need(len(in) == 2 || in[2].Shape().Eq(tensor.Shape{out}), "want a bias (%d)", out)
+	b.need(len(in) == 2 || in[2].Shape().TotalSize() == out, "want a bias (%d)", out)
 	s, spans := b.sides, b.spans
 	rows := x.node.Shape()[0]
 	part := func(kind string, mode oncuda.LinearMode, shape tensor.Shape, run func(w *work, p *gemm.Product, n int),
 		grad func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes, in ...*gorgonia.Node) *gorgonia.Node {
 		return s.apply(primitive{
-			kind: kind, args: fmt.Sprint(x.side, x.each), shape: shape, operands: len(in), grad: grad, adds: true,
+			kind: kind, args: fmt.Sprint(x), shape: shape, operands: len(in), grad: grad, adds: true,
 			flops: 2 * int64(rows) * int64(channels) * int64(out),
 			on: func(m oncuda.Sides) map[string]exec.DeviceStep {
-				return m.Linear(mode, int(x.side), x.each)
+				return m.Linear(mode, x.rows())
 			},
 			begin: func(w *work) {
 				p := w.product
@@ -88,7 +63,7 @@ func (b *Block) Linear(x Features, weight, bias int) Features {
 			return gorgonia.Nodes{dx, dw}
 		}
 		db := s.apply(primitive{
-			kind: "linear dbias", args: fmt.Sprint(x.side, x.each), shape: in[2].Shape(), operands: 1, adds: true,
+			kind: "linear dbias", args: fmt.Sprint(x), shape: in[2].Shape(), operands: 1, adds: true,
 			on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.LinearBias() },
 			begin: func(w *work) {
 				if !w.Accumulate {
@@ -100,37 +75,6 @@ func (b *Block) Linear(x Features, weight, bias int) Features {
 		return gorgonia.Nodes{dx, dw, db}
 	}, in...)
 	return x.like(node)
-}
-
-// Repeat returns vectors of queries for each context.
-func (b *Block) Repeat(x Features) Features {
-	b.need(x.side == Queries && !x.each, "want vectors of queries")
-	channels, s, spans := x.channels(), b.sides, b.spans
-	node := s.apply(primitive{
-		kind: "repeat", shape: s.shapeFor(channels), operands: 1, over: 1,
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Repeat(channels) },
-		sequence: func(w *work, _, i int) {
-			n := w.spans[0].size(Tokens) * channels
-			copy(w.Out.F32[i*n:][:n], w.In[0].F32)
-		},
-		grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{s.apply(primitive{
-				kind: "repeat slope", shape: in[0].Shape(), operands: 1, adds: true,
-				on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.RepeatSlopes(channels) },
-				sequence: func(w *work, _, i int) {
-					at, n := w.spans[0].of(i)
-					step, to := w.spans[0].size(Tokens)*channels, w.Out.F32[at*channels:][:n*channels]
-					if !w.Accumulate {
-						clear(to)
-					}
-					for k := range w.spans[1].size(Sequences) {
-						vector.Add(to, to, w.In[0].F32[k*step+at*channels:])
-					}
-				},
-			}, spans, dy)}
-		},
-	}, spans, x.node)
-	return Features{node, Queries, true}
 }
 
 // eachContext is a primitive of products of the part of a matrix (0) that a context has, its vectors (1), and vectors
@@ -195,7 +139,7 @@ func toQueries(w *work, p *gemm.Product, c eachContext) {
 func (b *Block) Mix(weights Matrix, v Features) Features {
 	b.need(weights.grid == grid{Tokens, Tokens} && v.side == Contexts, "want weights of all tokens of contexts")
 	s, spans, channels := b.sides, b.spans, v.channels()
-	node := s.eachContext("mix", oncuda.ToQueries, s.shapeFor(channels), channels, false, spans, toQueries,
+	node := s.eachContext("mix", oncuda.ToQueries, s.shapeFor(Tokens, channels), channels, false, spans, toQueries,
 		func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			return gorgonia.Nodes{
 				s.eachContext("mix dweights", oncuda.ToMatrix, s.shape(weights.grid), channels, true, spans, toMatrix, nil,
@@ -204,7 +148,7 @@ func (b *Block) Mix(weights Matrix, v Features) Features {
 					dy),
 			}
 		}, weights.node, v.node)
-	return Features{node, Queries, true}
+	return Features{node, Queries, Tokens, true}
 }
 
 // productsEach are Products of vectors of queries for each context.
@@ -223,20 +167,13 @@ func (b *Block) productsEach(q, k Features) Matrix {
 	return Matrix{b, node, g}
 }
 
-// vectorsOf works on the vectors of queries for context i: f is called with where each begins among all.
-func (w *work) vectorsOf(i int, f func(row int)) {
-	n := w.spans[0].size(Tokens)
-	for r := range n {
-		f(i*n + r)
-	}
-}
-
 // Gated returns g x + (1 - g) u with g = sigmoid and u = tanh of gates (2C), g first, of vectors for each context (C).
 func (b *Block) Gated(x, gates Features) Features {
 	channels := x.channels()
-	b.need(x.each && gates.each && gates.channels() == 2*channels, "want vectors and gates for each context")
+	b.need(x.each && x.axis == Tokens && gates.each && gates.channels() == 2*channels,
+		"want vectors and gates for each context")
 	s, spans := b.sides, b.spans
-	shape, wide := s.shapeFor(channels), []tensor.Shape{gates.node.Shape()}
+	shape, wide := s.shapeFor(Tokens, channels), []tensor.Shape{gates.node.Shape()}
 	zeros := func(threads int) int { return threads * 3 * channels }
 	// parts are the gate and the update, and three vectors of the thread.
 	parts := func(w *work, worker, row int, of []float32) (g, u []float32, own [3][]float32) {
@@ -250,7 +187,7 @@ func (b *Block) Gated(x, gates Features) Features {
 		kind: "gated", args: fmt.Sprint(channels), shape: shape, operands: 2, over: 1, aux: wide, scratch: zeros,
 		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Gated(channels) },
 		sequence: func(w *work, worker, i int) {
-			w.vectorsOf(i, func(row int) {
+			w.vectorsOf(i, Tokens, func(row, _ int) {
 				g, u, own := parts(w, worker, row, w.Aux[0].F32)
 				copy(g, w.In[1].F32[row*2*channels:][:channels])
 				copy(u, w.In[1].F32[(row*2+1)*channels:][:channels])
@@ -265,7 +202,7 @@ func (b *Block) Gated(x, gates Features) Features {
 				scratch: zeros, inPlace: []int{2},
 				on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.GatedSlopes(channels) },
 				sequence: func(w *work, worker, i int) {
-					w.vectorsOf(i, func(row int) {
+					w.vectorsOf(i, Tokens, func(row, _ int) {
 						g, u, own := parts(w, worker, row, w.Aux[0].F32)
 						copy(g, w.InAux[1][0].F32[row*2*channels:][:channels])
 						copy(u, w.InAux[1][0].F32[(row*2+1)*channels:][:channels])
@@ -278,43 +215,5 @@ func (b *Block) Gated(x, gates Features) Features {
 			return gorgonia.Nodes{d, op.Take(d, 0, in[1].Shape())}
 		},
 	}, spans, x.node, gates.node)
-	return x.like(node)
-}
-
-// Unit returns x / (|x| + eps) of vectors for each context. The gradient through a length of 0 is that of x.
-func (b *Block) Unit(x Features, eps float32) Features {
-	b.need(x.each, "want vectors for each context")
-	channels, s, spans := x.channels(), b.sides, b.spans
-	shape, args := s.shapeFor(channels), fmt.Sprint(x.channels(), eps)
-	lengths := []tensor.Shape{{shape[0]}}
-	node := s.apply(primitive{
-		kind: "unit", args: args, shape: shape, operands: 1, over: 1, aux: lengths, inPlace: []int{0},
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Unit(channels, eps) },
-		sequence: func(w *work, _, i int) {
-			w.vectorsOf(i, func(row int) {
-				x := w.In[0].F32[row*channels:][:channels]
-				length := float32(math.Sqrt(vector.SumSq(x)))
-				w.Aux[0].F32[row] = length
-				vector.Scale(w.Out.F32[row*channels:][:channels], 1/(length+eps), x)
-			})
-		},
-		grad: func(_ gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
-			return gorgonia.Nodes{s.apply(primitive{
-				kind: "unit slope", args: args, shape: shape, operands: 2, over: 1, inPlace: []int{1},
-				on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.UnitSlopes(channels, eps) },
-				// dx = dy/(n+eps) - y (y.dy)/n
-				sequence: func(w *work, _, i int) {
-					w.vectorsOf(i, func(row int) {
-						y, dy := w.In[0].F32[row*channels:][:channels], w.In[1].F32[row*channels:][:channels]
-						inverse, along := float32(1), float32(0)
-						if length := w.InAux[0][0].F32[row]; length > 0 {
-							inverse, along = 1/(length+eps), -vector.Dot(y, dy)/length
-						}
-						vector.Axpby(w.Out.F32[row*channels:][:channels], inverse, dy, along, y)
-					})
-				},
-			}, spans, out, dy)}
-		},
-	}, spans, x.node)
 	return x.like(node)
 }

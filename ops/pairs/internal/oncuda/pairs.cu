@@ -10,14 +10,14 @@
 struct Side {
   const int *spans;
   int len, tokens, sequences;
-  __device__ int size(int axis) const { return axis == 2 ? tokens : axis == 1 ? sequences : 1; }
+  __device__ int size(int axis) const { return axis == 3 ? tokens + sequences : axis == 2 ? tokens : axis == 1 ? sequences : 1; }
   __device__ int count(int sequence) const { return spans[3 + 2 * sequence]; }
   // Of what value x of an axis is, and whether that is there.
-  __device__ int sequence(int axis, int x) const { return axis == 2 ? x / len : x; }
+  __device__ int sequence(int axis, int x) const { return axis == 3 ? x / (len + 1) : axis == 2 ? x / len : x; }
   __device__ bool has(int axis, int x) const {
     if (axis == 0) return true;
     int s = sequence(axis, x);
-    return axis == 2 ? x - s * len < count(s) : count(s) > 0;
+    return axis == 3 ? count(s) > 0 && x - s * (len + 1) <= count(s) : axis == 2 ? x - s * len < count(s) : count(s) > 0;
   }
   // The value of a coarser axis for value x of another.
   __device__ int coarse(int to, int axis, int x) const { return to == axis ? x : to == 0 ? 0 : sequence(axis, x); }
@@ -40,6 +40,12 @@ __device__ __forceinline__ float leaky_slope(float x, float, float dy, float p, 
 __device__ __forceinline__ float below(float x, float y, float, float, float) { return y >= 0 ? 0.f : x; }
 __device__ __forceinline__ float softplus(float x, float, float, float p, float) { return fmaxf(p * x, 0.f) + log1pf(expf(-fabsf(p * x))); }
 __device__ __forceinline__ float softplus_slope(float x, float, float dy, float p, float) { return p * dy / (1 + expf(-p * x)); }
+__device__ __forceinline__ float logistic(float x, float, float, float p, float) { return 1 / (1 + expf(-p * x)); }
+__device__ __forceinline__ float logistic_slope(float, float y, float dy, float p, float) { return p * dy * y * (1 - y); }
+__device__ __forceinline__ float inverse_root(float x, float, float, float p, float) { return 1 / (sqrtf(x) + p); }
+__device__ __forceinline__ float inverse_root_slope(float x, float y, float dy, float, float) {
+  return x == 0 ? 0.f : -dy * y * y / (2 * sqrtf(x));
+}
 __device__ __forceinline__ float scale(float x, float, float, float p, float) { return p * x; }
 __device__ __forceinline__ float scale_slope(float, float, float dy, float p, float) { return p * dy; }
 __device__ __forceinline__ float exponential(float x, float, float, float p, float) { return expf(p * x); }
@@ -329,125 +335,6 @@ extern "C" __global__ void __launch_bounds__(256) add_rows(float *to, const floa
     int rows, int cols) {
   int64 i = (int64)blockIdx.x * 256 + threadIdx.x, at;
   if (i < (int64)rows * cols && place(at, i, spans, first, len, from, cols)) to[at] += x[i];
-}
-
-// The vector of a query for a context that a warp works on, of all of them; ok says whether it belongs to something.
-__device__ __forceinline__ bool vector_of(int64 &row, bool &ok, const Side &rows, const Side &columns) {
-  row = ((int64)blockIdx.x * 256 + threadIdx.x) / WARP;
-  int k = row / rows.tokens, r = row - (int64)k * rows.tokens;
-  if (k >= columns.sequences) return false;
-  ok = rows.has(2, r) && columns.has(1, k);
-  return true;
-}
-
-// tanh(x) = 1 - 2 / (exp(2 x) + 1), as the host makes it.
-__device__ __forceinline__ float tanh_of(float x) { return 1.f - 2.f / (expf(2.f * x) + 1.f); }
-
-// to = g x + (1 - g) u with g = sigmoid and u = tanh of gates (2 cols), which are kept.
-extern "C" __global__ void __launch_bounds__(256) gated(float *to, float *kept, const float *x, const float *gates, int cols, BLOCK) {
-  SIDES;
-  int64 row;
-  bool ok;
-  if (!vector_of(row, ok, rows, columns)) return;
-  to += row * cols, x += row * cols, kept += row * 2 * cols, gates += row * 2 * cols;
-  EACH_COLUMN(c, 0, cols) {
-    float g = ok ? sigmoid(gates[c]) : 0.f, u = ok ? tanh_of(gates[cols + c]) : 0.f;
-    kept[c] = g, kept[cols + c] = u;
-    to[c] = ok ? u + g * (x[c] - u) : 0.f;
-  }
-}
-
-// Back through gated, whose gates are kept: dx, and dgates of what g and u were made of. dx may be dy.
-extern "C" __global__ void __launch_bounds__(256) gated_slopes(float *dx, float *dgates, const float *x, const float *kept, const float *dy,
-    int cols, BLOCK) {
-  SIDES;
-  int64 row;
-  bool ok;
-  if (!vector_of(row, ok, rows, columns)) return;
-  dx += row * cols, dy += row * cols, x += row * cols, kept += row * 2 * cols, dgates += row * 2 * cols;
-  EACH_COLUMN(c, 0, cols) {
-    float g = kept[c], u = kept[cols + c], d = ok ? dy[c] : 0.f;
-    dx[c] = d * g;
-    dgates[c] = ok ? d * (x[c] - u) * g * (1 - g) : 0.f;
-    dgates[cols + c] = d * (1 - g) * (1 - u * u);
-  }
-}
-
-// to = x / (|x| + eps), of which lengths get |x|. to may be x.
-extern "C" __global__ void __launch_bounds__(256) unit(float *to, float *lengths, const float *x, int cols, float eps, BLOCK) {
-  SIDES;
-  int64 row;
-  bool ok;
-  if (!vector_of(row, ok, rows, columns)) return;
-  to += row * cols, x += row * cols;
-  float squares = 0;
-  EACH_COLUMN(c, 0, cols) squares += ok ? x[c] * x[c] : 0.f;
-  float length = sqrtf(warp_sum(squares));
-  if (LANE == 0) lengths[row] = length;
-  EACH_COLUMN(c, 0, cols) to[c] = ok ? x[c] / (length + eps) : 0.f;
-}
-
-// dx = dy / (n + eps) - y (y.dy) / n. dx may be dy.
-extern "C" __global__ void __launch_bounds__(256) unit_slopes(float *dx, const float *y, const float *lengths, const float *dy, int cols,
-    float eps, BLOCK) {
-  SIDES;
-  int64 row;
-  bool ok;
-  if (!vector_of(row, ok, rows, columns)) return;
-  dx += row * cols, dy += row * cols, y += row * cols;
-  float scale = 1, along = 0, length = ok ? lengths[row] : 0.f;
-  if (length > 0) {
-    EACH_COLUMN(c, 0, cols) along += y[c] * dy[c];
-    scale = 1 / (length + eps), along = warp_sum(along) / length;
-  }
-  EACH_COLUMN(c, 0, cols) dx[c] = ok ? scale * dy[c] - along * y[c] : 0.f;
-}
-
-// Vectors that belong to no token of a side, or to no query and context, are set to 0.
-extern "C" __global__ void __launch_bounds__(256) clear_padding(float *x, int side, int each, int cols, BLOCK) {
-  SIDES;
-  int64 i = (int64)blockIdx.x * 256 + threadIdx.x;
-  int row = i / cols;
-  bool ok;
-  if (each) {
-    int k = row / rows.tokens;
-    if (k >= columns.sequences) return;
-    ok = rows.has(2, row - k * rows.tokens) && columns.has(1, k);
-  } else {
-    Side own = side ? columns : rows;
-    if (row >= own.tokens) return;
-    ok = own.has(2, row);
-  }
-  if (!ok) x[i] = 0;
-}
-
-// out (cols) = or += the sums of rows of x, a block for 32 columns.
-extern "C" __global__ void __launch_bounds__(256) sum_columns(float *out, const float *x, int n, int cols, int add) {
-  __shared__ float parts[8][32];
-  int lane = threadIdx.x % 32, part = threadIdx.x / 32, c = blockIdx.x * 32 + lane;
-  float sum = 0;
-  if (c < cols)
-    for (int r = part; r < n; r += 8) sum += x[(int64)r * cols + c];
-  parts[part][lane] = sum;
-  __syncthreads();
-  if (part > 0 || c >= cols) return;
-  for (int k = 1; k < 8; k++) sum += parts[k][lane];
-  out[c] = add ? out[c] + sum : sum;
-}
-
-// to (n) = x (size) again and again.
-extern "C" __global__ void __launch_bounds__(256) repeat(float *to, const float *x, int64 n, int64 size) {
-  int64 i = (int64)blockIdx.x * 256 + threadIdx.x;
-  if (i < n) to[i] = x[i % size];
-}
-
-// to (n) = or += the sum of count times n values x.
-extern "C" __global__ void __launch_bounds__(256) sum_contexts(float *to, const float *x, int64 n, int count, int add) {
-  int64 i = (int64)blockIdx.x * 256 + threadIdx.x;
-  if (i >= n) return;
-  float sum = 0;
-  for (int k = 0; k < count; k++) sum += x[(int64)k * n + i];
-  to[i] = add ? to[i] + sum : sum;
 }
 
 // to += x.

@@ -5,16 +5,17 @@ import (
 	"github.com/geoalign/geoalign/internal/exec"
 )
 
-var source = cuda.NewSource(files, "pairs", "pairs.cu")
+var source = cuda.NewSource(files, "pairs", "pairs.cu", "vectors.cu")
 
 // Axis says what the rows of a matrix, or its columns, stand for.
 type Axis int
 
-// One, or each sequence, or each token.
+// One, or each sequence, or each token, or each sequence and behind it its tokens.
 const (
 	One Axis = iota
 	Sequences
 	Tokens
+	Joined
 )
 
 // Grid says so of rows and columns.
@@ -30,6 +31,8 @@ func (s Side) Size(a Axis) int {
 		return s.Tokens
 	case Sequences:
 		return s.Sequences
+	case Joined:
+		return s.Tokens + s.Sequences
 	}
 	return 1
 }

@@ -14,7 +14,7 @@ type Scored struct {
 	Scores   gorgonia.Nodes // and the values of pairs beside them
 	Wrt      []int          // inputs that have a gradient
 	Grads    gorgonia.Nodes // of those
-	Of       []int          // the side of each operand of rows
+	Of       []Operand      // operands that are rows
 	Lengths  [2]int         // operands, -1: none
 	Operands int
 	Sides    Sides
@@ -22,6 +22,12 @@ type Scored struct {
 	Count    [2]int // sequences
 	Step     [2]int // of queries and contexts in the matrix of scores
 	Back     bool
+}
+
+// Operand is one of the tokens of a side, or of its sequences.
+type Operand struct {
+	Side int
+	Axis Axis
 }
 
 // Steps are those of the op: a block is as many sequences of each side as there is room for, all with the same room.
@@ -67,10 +73,14 @@ func (x Scored) prepare(c *exec.DeviceCall) cuda.Step {
 	}
 	var from, count [2]int
 	rows := func(k *cuda.Kernel, i int, to, x1 any) {
-		side := x.Of[i]
-		s, channels := x.Sides[side], c.In[i].Shape[1]
-		k.Enqueue(cuda.Each(s.Tokens*channels), to, x1, spans[side].Pointer(), x.First[side], s.Len, from[side],
-			s.Tokens, channels)
+		of := x.Of[i]
+		s, channels := x.Sides[of.Side], c.In[i].Shape[1]
+		first, length := x.First[of.Side], s.Len
+		if of.Axis == Sequences {
+			first, length = 0, 1
+		}
+		k.Enqueue(cuda.Each(s.Size(of.Axis)*channels), to, x1, spans[of.Side].Pointer(), first, length, from[of.Side],
+			s.Size(of.Axis), channels)
 	}
 	gradient := func(i int) exec.Operand {
 		if i == 0 {
@@ -84,7 +94,7 @@ func (x Scored) prepare(c *exec.DeviceCall) cuda.Step {
 		begin.Enqueue(cuda.Each(s.Sequences), spans[side].Pointer(), cuda.Optional(c, x.Lengths[side]), x.First[side],
 			s.Len, first, count[side], s.Tokens, s.Sequences)
 		for i, of := range x.Of {
-			if in := inputs[i]; of == side && in != nil {
+			if in := inputs[i]; of.Side == side && in != nil {
 				rows(gather, i, in.Pointer(), c.In[i])
 			}
 		}

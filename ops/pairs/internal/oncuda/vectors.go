@@ -16,9 +16,16 @@ const (
 	LinearWeights
 )
 
+// Vectors says what vectors stand for: those of a side, or those of queries for each context.
+type Vectors struct {
+	Side int
+	Axis Axis
+	Each bool
+}
+
 // Linear is the step of a product of a linear layer, whose bias is the third operand if there is one. Rows that belong
-// to nothing are 0, of a side or for each context.
-func (s Sides) Linear(mode LinearMode, side int, each bool) cuda.Steps {
+// to nothing are 0.
+func (s Sides) Linear(mode LinearMode, rows Vectors) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		f := factors(c, 2)
 		x, y := c.In[0].Shape, c.In[1].Shape
@@ -39,7 +46,7 @@ func (s Sides) Linear(mode LinearMode, side int, each bool) cuda.Steps {
 			}
 			cuda.Multiply(c, p, in[0], in[1], cuda.MatrixOf(c.Out, 0, p.N), bias)
 			if bias != nil {
-				args := []any{c.Out, side, each, p.N}
+				args := []any{c.Out, rows.Side, int(rows.Axis), rows.Each, p.N}
 				clear.Enqueue(cuda.Each(p.M*p.N), append(args, s.block(c)...)...)
 			}
 		}
@@ -99,32 +106,48 @@ func (s Sides) Each(mode EachMode, channels int, bf16 bool) cuda.Steps {
 	})
 }
 
-// Repeat is the step of vectors of queries for each context.
-func (s Sides) Repeat(channels int) cuda.Steps {
+// Repeat is the step of vectors of queries for each context, or of those of the sequences of contexts for each sequence
+// of queries.
+func (s Sides) Repeat(of Vectors) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k, n := cuda.Load(c, source, "repeat"), c.Out.Shape.TotalSize()
-		return func() { k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), int64(c.In[0].Shape.TotalSize())) }
+		k, x, n := cuda.Load(c, source, "repeat"), c.In[0].Shape, c.Out.Shape[0]
+		count := 1
+		if of.Side == 1 {
+			count = s[0].Sequences
+		}
+		return func() { k.Enqueue(cuda.Each(n*x[1]), c.Out, c.In[0], int64(n), count, x[0], x[1]) }
 	})
 }
 
-// RepeatSlopes is the step of the sums over contexts.
-func (s Sides) RepeatSlopes(channels int) cuda.Steps {
+// SumContexts is the step of a times the sums over contexts.
+func (s Sides) SumContexts(a float32) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k, n := cuda.Load(c, source, "sum_contexts"), c.Out.Shape.TotalSize()
-		return func() { k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), s[1].Sequences, c.Accumulate) }
+		k, n := cuda.Load(c, source, "sum_repeated"), int64(c.Out.Shape.TotalSize())
+		return func() { k.Enqueue(cuda.Each(int(n)), c.Out, c.In[0], n, n, n, n, s[1].Sequences, a, c.Accumulate) }
 	})
 }
 
-// vectors enqueues a kernel with a warp for each vector of queries for each context.
-func (s Sides) vectors(k *cuda.Kernel, c *exec.DeviceCall, args ...any) {
-	k.Enqueue(warps(s[0].Tokens*s[1].Sequences), append(args, s.block(c)...)...)
+// SumSequences is the step of the sums over the sequences of queries.
+func (s Sides) SumSequences() cuda.Steps {
+	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
+		k, n, cols := cuda.Load(c, source, "sum_repeated"), c.Out.Shape.TotalSize(), int64(c.Out.Shape[1])
+		count := s[0].Sequences
+		return func() {
+			k.Enqueue(cuda.Each(n), c.Out, c.In[0], int64(n), cols, int64(count)*cols, cols, count, float32(1), false)
+		}
+	})
+}
+
+// vectors enqueues a kernel with a warp for each vector of an axis of queries for each context.
+func (s Sides) vectors(k *cuda.Kernel, c *exec.DeviceCall, axis Axis, args ...any) {
+	k.Enqueue(warps(s[0].Size(axis)*s[1].Sequences), append(args, s.block(c)...)...)
 }
 
 // Gated is the step of gates and what they make of vectors.
 func (s Sides) Gated(channels int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "gated")
-		return func() { s.vectors(k, c, c.Out, c.Aux[0], c.In[0], c.In[1], channels) }
+		return func() { s.vectors(k, c, Tokens, c.Out, c.Aux[0], c.In[0], c.In[1], channels) }
 	})
 }
 
@@ -132,22 +155,6 @@ func (s Sides) Gated(channels int) cuda.Steps {
 func (s Sides) GatedSlopes(channels int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "gated_slopes")
-		return func() { s.vectors(k, c, c.Out, c.Aux[0], c.In[0], c.InAux[1][0], c.In[2], channels) }
-	})
-}
-
-// Unit is the step of vectors of unit length.
-func (s Sides) Unit(channels int, eps float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k := cuda.Load(c, source, "unit")
-		return func() { s.vectors(k, c, c.Out, c.Aux[0], c.In[0], channels, eps) }
-	})
-}
-
-// UnitSlopes is the step of its gradient.
-func (s Sides) UnitSlopes(channels int, eps float32) cuda.Steps {
-	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
-		k := cuda.Load(c, source, "unit_slopes")
-		return func() { s.vectors(k, c, c.Out, c.In[0], c.InAux[0][0], c.In[1], channels, eps) }
+		return func() { s.vectors(k, c, Tokens, c.Out, c.Aux[0], c.In[0], c.InAux[1][0], c.In[2], channels) }
 	})
 }
