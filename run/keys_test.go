@@ -81,6 +81,7 @@ func keysRuns(features string) map[string][]string {
 		"clip, sigmoid": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
 		"clip, gru":     slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
 		"clip, hinge": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "objective.hinge.margin=1.5", "objective.hinge.warmup_steps=2",
+			"schedule.kind=step", "schedule.step_epochs=1", "schedule.step_factor=0.5",
 			"objective.poly.weight=1", "objective.cmpm.weight=1"}),
 		"clip, words and patches": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.head.topology=sphere", "objective.itc.in_batch_weight=0", "objective.word_patch.weight=1",
 			"objective.token_image.weight=1", "objective.text_swap.weight=1"}),

@@ -151,7 +151,7 @@ func strangeSettings(r *rand.Rand) (args []string) {
 func strangeWord(r *rand.Rand) string {
 	words := []string{
 		"albef", "clip", "moco", "swav", "heads", "scenes", "captions", "karpathy", "folder", "csv", "coco", "flickr", "webdataset", "parquet", "pairs", "regions", "files", "words", "wordpiece", "{split}", "none", "memory", "disk", "auto", "builtin", "plain",
-		"fp32", "bf16", "val", "test", "train", "cosine", "inner", "l2", "angle", "gssf", "geodesic", "same", "score", "pair", "id", "constant", "staircase",
+		"fp32", "bf16", "val", "test", "train", "cosine", "inner", "l2", "angle", "gssf", "geodesic", "same", "score", "pair", "id", "constant", "staircase", "step",
 		"stop", "skip", "rollback", "sphere", "euclid", "Ob(4,4)", "Multi(8,2)", "Multi(-1,2)", "Ob(1e9,1)", "group", "split", "plusplus", "rows", "strict",
 		"same_cluster+soft_entry", "both", "biased", "closest", "exact", "clusters", "heat", "relative", "diag", "block_diag", "dense", "relu", "bias", "1d", "[",
 		"", " ", "x", "/", ".", "..", "/dev/zero", "/dev/null", "/proc/self/mem", "missing.json", "a\x00b", "\xff", "\u4e00\u0301", "%s%n", strings.Repeat("long", 2000),

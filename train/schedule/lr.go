@@ -15,24 +15,31 @@ type LR struct {
 	warmupSteps       int
 	total             int
 	perEpoch          float64 // updates
+	stepEpochs        int
+	stepFactor        float64
 }
 
 // NewLR returns the schedule that c describes, with peak rate peak, over span.
 // Exactly one of the warm-up durations of c may be set, none means no warm-up.
 // Kinds cosine and staircase need span.Total > 0.
 func NewLR(peak float64, c Settings, span Span) (LR, error) {
-	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.Epoch}
+	s := LR{kind: c.Kind, peak: peak, warmup: c.WarmupLR, min: c.MinLR, total: span.Total, perEpoch: span.Epoch,
+		stepEpochs: c.StepEpochs, stepFactor: c.StepFactor}
 	switch c.Kind {
 	case "constant":
+	case "step":
+		if c.StepEpochs < 1 || !(c.StepFactor > 0 && c.StepFactor <= 1) {
+			return LR{}, fmt.Errorf("schedule.step_epochs and step_factor: must be at least 1, and above 0 and at most 1 (got %d and %v)", c.StepEpochs, c.StepFactor)
+		}
 	case "cosine", "staircase":
 		if span.Total <= 0 {
 			return LR{}, fmt.Errorf("schedule.kind: %s needs the number of steps: set train.max_steps, max_epochs or max_samples, or kind = \"constant\"", c.Kind)
 		}
 	default:
-		return LR{}, fmt.Errorf("schedule.kind: unknown kind (got %q): use cosine, staircase or constant", c.Kind)
+		return LR{}, fmt.Errorf("schedule.kind: unknown kind (got %q): use cosine, staircase, step or constant", c.Kind)
 	}
-	if c.Kind == "staircase" && !(span.Epoch > 0) {
-		return LR{}, fmt.Errorf("schedule.kind: staircase needs the steps of an epoch (got %v)", span.Epoch)
+	if (c.Kind == "staircase" || c.Kind == "step") && !(span.Epoch > 0) {
+		return LR{}, fmt.Errorf("schedule.kind: %s needs the steps of an epoch (got %v)", c.Kind, span.Epoch)
 	}
 	for _, r := range []struct {
 		name string
@@ -84,6 +91,7 @@ func warmupSteps(c Settings, span Span) (int, error) {
 //
 //	step < W:  warmup_lr + (lr - warmup_lr) * step/W
 //	cosine:    min_lr + (lr - min_lr)/2 * (1 + cos(pi (step-W)/(T-W)))
+//	step:      lr * step_factor^floor(epoch/step_epochs)
 //	constant:  lr
 //
 // Beyond T the last rate is held. A run that ends within the warm-up, such as a
@@ -94,6 +102,9 @@ func (s LR) At(step int) float64 {
 	}
 	if step < s.warmupSteps {
 		return s.warmup + (s.peak-s.warmup)*float64(step)/float64(s.warmupSteps)
+	}
+	if s.kind == "step" {
+		return s.peak * math.Pow(s.stepFactor, float64(s.epoch(step)/s.stepEpochs))
 	}
 	if s.kind == "constant" || s.warmupSteps >= s.total {
 		return s.peak

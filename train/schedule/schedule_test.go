@@ -94,6 +94,29 @@ func TestCosine(t *testing.T) {
 }
 
 // A trial of a few steps follows the long warm-up of its configuration.
+// TestStep: the rates of SCAN's published training on Flickr30K, 2e-4 that falls to a tenth after epoch 15, by the formula of its
+// code, lr * 0.1^(epoch // lr_update).
+func TestStep(t *testing.T) {
+	const perEpoch = 1133
+	lr := newLR(t, 2e-4, Settings{Kind: "step", StepEpochs: 15, StepFactor: .1}, Span{Epoch: perEpoch})
+	for _, c := range []struct {
+		step int
+		want float64
+	}{{0, 2e-4}, {15*perEpoch - 1, 2e-4}, {15 * perEpoch, 2e-5}, {30*perEpoch - 1, 2e-5}, {30 * perEpoch, 2e-6}} {
+		if got := lr.At(c.step); !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("step %d: got %v, want %v", c.step, got, c.want)
+		}
+	}
+	warm := newLR(t, 2e-4, Settings{Kind: "step", StepEpochs: 1, StepFactor: .5, WarmupSteps: 4, WarmupLR: 1e-4}, Span{Epoch: 10})
+	for step, want := range map[int]float64{0: 1e-4, 2: 1.5e-4, 4: 2e-4, 10: 1e-4, 25: 5e-5} {
+		if got := warm.At(step); !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("with a warm-up, step %d: got %v, want %v", step, got, want)
+		}
+	}
+	check.Fails(NewLR(1, Settings{Kind: "step", StepEpochs: 15, StepFactor: .1}, Span{}))(t, "step needs the steps of an epoch")
+	check.Fails(NewLR(1, Settings{Kind: "step", StepFactor: .1}, Span{Epoch: 3}))(t, "schedule.step_epochs and step_factor")
+}
+
 func TestRunWithinTheWarmup(t *testing.T) {
 	lr := newLR(t, 1, Settings{Kind: "cosine", WarmupSteps: 10}, Span{Total: 5, Epoch: 10})
 	if lr.At(0) != 0 || lr.At(4) != 0.4 || lr.At(10) != 1 {
