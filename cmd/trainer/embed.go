@@ -75,15 +75,15 @@ features as they are, the metadata says product = "false", and a note does.
 
 A system of images alone gives the class token before any head as image, and no texts.
 Memory holds the features of a batch and the names of a shard.`,
-		Example: `  trainer embed --checkpoint runs/quickstart
-  trainer embed --checkpoint runs/geoalign --set eval.score=cosine --out cosine
-  trainer embed --checkpoint runs/flickr8k --split train --out runs/flickr8k/train --json
-  trainer embed --checkpoint runs/flickr8k --images photos --out gallery --skip-bad
-  trainer embed --checkpoint runs/flickr8k --texts captions.txt --out captions
+		Example: `  trainer embed runs/quickstart
+  trainer embed runs/geoalign --set eval.score=cosine --out cosine
+  trainer embed runs/flickr8k --split train --out runs/flickr8k/train --json
+  trainer embed runs/flickr8k --images photos --out gallery --skip-bad
+  trainer embed runs/flickr8k --texts captions.txt --out captions
   trainer embed --model sentence-transformers/all-MiniLM-L6-v2 --texts captions.txt --out captions.npy
   trainer embed --model dinov2-base --images photos --out photos.parquet
-  trainer embed --checkpoint runs/heads --rows clip.npy --side image --shard 50000
-  trainer embed --checkpoint runs/align --rows features/image.npy --names features/images.txt`,
+  trainer embed runs/heads --rows clip.npy --side image --shard 50000
+  trainer embed runs/align --rows features/image.npy --names features/images.txt`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case f.checkpoint == "" && f.model == "":

@@ -50,15 +50,15 @@ and shifts (model.tuning.ssf) are merged on the way, but for peft.
 refused with the name of its tensor.
 
 The folder is written beside --out and renamed when it is complete. Memory holds a tensor at a time.`,
-		Example: `  trainer export --checkpoint runs/clip --to hf --out clip
-  trainer export --checkpoint runs/albef --to hf --side text --out bert
-  trainer export --checkpoint runs/clip --to timm --out tower
-  trainer export --checkpoint runs/albef --to albef --out albef
-  trainer export --checkpoint runs/minilm --to sentence-transformers --out minilm
-  trainer export --checkpoint runs/minilm --to sentence-transformers --dtype bf16 --out minilm-bf16
-  trainer export --checkpoint runs/adapted --to peft --base-model bert-base-uncased --out adapters
-  trainer export --checkpoint runs/quickstart --to onnx --out onnx --momentum-encoder
-  trainer export --checkpoint runs/quickstart --to geoalign --out plain --json`,
+		Example: `  trainer export runs/clip --to hf --out clip
+  trainer export runs/albef --to hf --side text --out bert
+  trainer export runs/clip --to timm --out tower
+  trainer export runs/albef --to albef --out albef
+  trainer export runs/minilm --to sentence-transformers --out minilm
+  trainer export runs/minilm --to sentence-transformers --dtype bf16 --out minilm-bf16
+  trainer export runs/adapted --to peft --base-model bert-base-uncased --out adapters
+  trainer export runs/quickstart --to onnx --out onnx --momentum-encoder
+  trainer export runs/quickstart --to geoalign --out plain --json`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case path == "":

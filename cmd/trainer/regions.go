@@ -30,7 +30,7 @@ cells, as regions: the files that data.kind = "regions" reads.
 SPLIT is data.regions.train, val or test. The tower is that of a checkpoint or, with --config, the
 one of init.image.path; features are the states after its last block. If images have different
 numbers of captions, only the first few of each are written.`,
-		Example: `  trainer regions --checkpoint runs/quickstart --grid 4 --split test --out regions
+		Example: `  trainer regions runs/quickstart --grid 4 --split test --out regions
   trainer regions --config my.toml --set init.image.path=dinov2-base --grid 6 --split train --out regions`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.Grid < 0 || o.Captions < 0 {
