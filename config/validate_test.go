@@ -292,7 +292,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs, heads, align, text_encoder, image_encoder (got "blip")`},
-		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, resnet, convnet, regions (got "convnext")`},
+		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, block, resnet, convnet, regions (got "convnext")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},
 		{func(c *Config) { c.Model.Image.ResNet.FrozenStages = 6 }, "model.image.resnet.frozen_stages: must be at most 5 (got 6); lower it: docs/config.md lists the limit of every key"},
