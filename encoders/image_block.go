@@ -155,7 +155,7 @@ func (v ViT) activated(s Scope, start start, x *gorgonia.Node) *gorgonia.Node {
 		return nn.SwiGLU(linear(s, "fc1", start, x, 2*v.Hidden()))
 	case o.Gated:
 		return nn.Gated(linear(s, "fc1", start, x, 2*v.Hidden()), cmp.Or(v.Activation, "gelu"))
-	case v.Activation == "relu":
+	case v.Activation == "relu" && v.Style == StyleBlock:
 		return nn.ReLU(linear(s, "fc1", start, x, v.Hidden()))
 	}
 	return linearActivated(s, "fc1", start, x, v.Hidden(), v.Activation)

@@ -27,15 +27,19 @@ POOLS = dict(token="class", avg="mean", map="attention")
 
 def facts(m):
     block, rope = m.blocks[0], getattr(m, "rope", None)
+    if type(block) is not PLAIN[type(m)]:
+        return {"refused": True}
     out = {"heads": block.attn.num_heads, "eps": block.norm1.eps, "activation": ACTS.get(type(block.mlp.act).__name__, "other"), "pool": POOLS.get(m.global_pool, "other"), "rotary": ""}
-    kind = type(rope).__name__
+    kinds = dict(RotaryEmbeddingCat="cells", RotaryEmbeddingDinoV3="centred")
     if rope is not None:
-        out["rotary"] = dict(RotaryEmbeddingCat="cells", RotaryEmbeddingDinoV3="centred").get(kind, "other")
+        if type(rope).__name__ not in kinds:
+            return {"refused": True}
+        out["rotary"] = kinds[type(rope).__name__]
         out.update(theta=float(rope.temperature), offset=float(rope.grid_offset), columns_first=rope.grid_indexing == "xy", adjacent=not block.attn.rotate_half)
         out["reference"] = (getattr(rope, "ref_feat_shape", None) or [0])[0]
     if getattr(m, "attn_pool", None) is not None:
         out["pool_heads"] = m.attn_pool.num_heads
-    out["refused"] = type(block) is not PLAIN[type(m)] or "other" in out.values() or getattr(m, "dist_token", None) is not None
+    out["refused"] = "other" in out.values() or getattr(m, "dist_token", None) is not None
     return out
 
 

@@ -434,7 +434,7 @@ def hf_image(make, config_class, configs, skip=0):
         def features(m, x):
             out = m(x)
             y = out.last_hidden_state
-            return torch.cat([y[:, :1], y[:, 1 + registers:]], 1), out.pooler_output
+            return torch.cat([y[:, :1], y[:, 1 + registers:]], 1), y[:, 0] if make is T.ViTModel else out.pooler_output
         yield model, side, hidden(features), model.save_pretrained
 
 
@@ -469,6 +469,10 @@ def residual():
         model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, 64, 64))
         yield model, 64, pooled(lambda m, x: m.forward_features(x)), saver(model, True)
     for model in (torchvision.models.resnext50_32x4d(weights=None), torchvision.models.wide_resnet50_2(weights=None)):
+        with torch.no_grad():
+            for name, p in model.named_parameters():
+                if name.endswith("bn3.weight"):
+                    p.mul_(0.1)  # else values grow to thousands, of which float32 has no four digits behind the point
         yield model, 224, pooled(lambda m, x: torch.nn.Sequential(*list(m.children())[:-2])(x)), saver(model)
     for c in (dict(layer_type="y", groups_width=4), dict(layer_type="x", groups_width=8), dict(layer_type="y", hidden_act="silu"), dict(layer_type="x", downsample_in_first_stage=False)):
         model = T.RegNetModel(T.RegNetConfig(**{**dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 2, 1, 1], embedding_size=8, groups_width=8), **c}))

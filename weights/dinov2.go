@@ -20,6 +20,9 @@ var dinov2 = family{
 	}},
 	unneeded: []string{"classifier.*"},
 	describe: func(d *description) error {
+		if err := d.absentBiases(); err != nil {
+			return err
+		}
 		d.smooth = d.has("image/registers")
 		return d.image(imageFacts{style: "dinov2", activation: "gelu", pool: "class", eps: 1e-6, heads: ofClass(d, 12),
 			preprocess: preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0}})

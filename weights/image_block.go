@@ -95,6 +95,7 @@ func (d *description) absentBiases() error {
 		if n := len(lacks); n > 0 && n < depth {
 			return fmt.Errorf("it lacks what %s is made of, which other blocks have: is it complete?", lacks[0])
 		}
+		d.missing = slices.DeleteFunc(d.missing, func(name string) bool { return slices.Contains(lacks, name) })
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (d *description) timmFacts(prefix, architecture, pool string) (o imageFacts
 	if architecture != "" {
 		o.said = 1e-6
 		if strings.Contains(architecture, "_clip_") && !isEva(architecture) || strings.Contains(architecture, "_pe_") ||
-			strings.Contains(architecture, "_dinov3") {
+			strings.Contains(architecture, "_dinov3") || strings.HasPrefix(architecture, "beit3_") {
 			o.said = 1e-5
 		}
 	}

@@ -19,6 +19,9 @@ var vit = family{
 	}},
 	unneeded: []string{"classifier.*", "cls_classifier.*", "distillation_classifier.*"},
 	describe: func(d *description) error {
+		if err := d.absentBiases(); err != nil {
+			return err
+		}
 		o := imageFacts{style: "deit", activation: "gelu", pool: "class", eps: 1e-12, heads: ofClass(d, 12),
 			preprocess: preprocess{half, half, resizeSquash, "bilinear", 0}}
 		if d.config.ModelType == "deit" || d.has("image/registers") {
