@@ -518,7 +518,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.MAFA.NegativeBelow = 0.9 }, "objective.mafa.negative_below: must be between 0 and objective.mafa.positive_above (got 0.9)"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "biass"} }, `optimizer.no_decay: holds "biass", which is neither a group nor a glob (got ["1d" "biass"]); the groups are "bias", "1d", "temperature" and "metric"; a glob looks like "text/*/norm/*"`},
 
-		{func(c *Config) { c.Schedule.Kind = "linear" }, `schedule.kind: must be one of cosine, staircase, constant (got "linear")`},
+		{func(c *Config) { c.Schedule.Kind = "linear" }, `schedule.kind: must be one of cosine, staircase, step, constant (got "linear")`},
 		{func(c *Config) { c.Schedule.WarmupSteps = -1 }, "schedule.warmup_steps: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Schedule.WarmupSteps, c.Schedule.WarmupPercent = 0, 100 }, "schedule.warmup_percent: must be at least 0 and below 100 (got 100)"},
 		{func(c *Config) { c.Schedule.WarmupEpochs = 2 }, "schedule.warmup_epochs: must not be set together with schedule.warmup_steps (got 2); set one of schedule.warmup_steps, schedule.warmup_epochs, schedule.warmup_percent"},
@@ -564,7 +564,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Data.Kind = "sentence_pairs" }, "data.sentence_pairs.train_files: must name at least one file for data.kind \"sentence_pairs\" (got [])\ndata.kind: must not be \"sentence_pairs\" (got \"sentence_pairs\"); model.system \"albef\" reads no pairs of sentences: evaluate on them with eval.sentences"},
 		{func(c *Config) { c.Eval.Split = "train" }, `eval.split: must be one of val, test (got "train")`},
 		{func(c *Config) { c.Eval.BatchSize = 0 }, "eval.batch_size: must be > 0 (got 0)"},
-		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" with train.max_minutes`},
+		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" or "step" with train.max_minutes`},
 		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
 
