@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/geoalign/geoalign/internal/cause"
@@ -23,7 +24,9 @@ func (d *Device) Record(steps func() error) (_ exec.Recording, err error) {
 	if err := d.reserve(); err != nil {
 		return nil, err
 	}
-	d.keepChoices() // a run that is killed goes on with them
+	d.keepChoices()        // a run that is killed goes on with them
+	runtime.LockOSThread() // a capture ends on the thread that began it
+	defer runtime.UnlockOSThread()
 	if err := d.driver.do("cuStreamBeginCapture_v2", d.stream, captureThreadLocal); err != nil {
 		return nil, err
 	}
