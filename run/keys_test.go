@@ -117,11 +117,12 @@ func keysRuns(features string) map[string][]string {
 		"identities": slices.Concat(dual, cosine, untaught, []string{"model.system=identities", "objective.itc.in_batch_weight=0", "objective.itc.positives=pair", "objective.itc.score=gssf", "model.head.topology=sphere",
 			"objective.gssf.form=dense", "objective.gssf.decay=0.5", "objective.gssf.dropout=0.3",
 			"objective.triplet.weight=1", "objective.triplet.negatives=all", "objective.softmax.weight=1", "objective.softmax.classes=64", "data.identities.images=2", "data.scenes.epoch_samples=60", "data.scenes.val_samples=60"}),
-		"classes":         slices.Concat(classified, []string{"objective.classes.mixup=0.4", "objective.classes.cutmix=1", "objective.classes.norm=true"}),
-		"classes, resnet": slices.Concat(classified, resnet, []string{"model.head.dim=16"}),
-		"moco":            slices.Concat(views, []string{"model.system=moco"}),
-		"clip, resnet":    slices.Concat(dual, cosine, untaught, resnet, []string{"model.system=clip", "model.image.resnet.frozen_stages=1"}),
-		"moco, resnet":    slices.Concat(views, resnet, []string{"model.system=moco", "model.image.resnet.shuffle_groups=2"}),
+		"classes":            slices.Concat(classified, []string{"objective.classes.mixup=0.4", "objective.classes.cutmix=1", "objective.classes.norm=true"}),
+		"classes, resnet":    slices.Concat(classified, resnet, []string{"model.head.dim=16"}),
+		"moco":               slices.Concat(views, []string{"model.system=moco"}),
+		"clip, image blocks": slices.Concat(dual, cosine, untaught, []string{"model.system=clip", "model.image.style=block", "model.image.block.rotary=cells", "model.image.block.relative=true"}),
+		"clip, resnet":       slices.Concat(dual, cosine, untaught, resnet, []string{"model.system=clip", "model.image.resnet.frozen_stages=1"}),
+		"moco, resnet":       slices.Concat(views, resnet, []string{"model.system=moco", "model.image.resnet.shuffle_groups=2"}),
 		"moco, geodesic": slices.Concat(views, []string{"model.system=moco", "objective.itc.score=geodesic", "objective.geodesic.gradient=same_cluster",
 			"objective.itc.in_batch_weight=1"}),
 		"swav":           slices.Concat(views, []string{"model.system=swav", "momentum.enabled=false", "objective.swav.prototypes=6"}),
@@ -159,7 +160,7 @@ var others = map[string]string{
 	"eval.beside": `["zeroshot"]`, "eval.probe_hold": "0.5", "eval.textprobe.train": "elsewhere.tsv", "eval.textprobe.test": "elsewhere.tsv",
 	"model.heads.layers": "0|1", "model.heads.start": "procrustes|cca", "model.align.method": "cca|procrustes", "model.align.ridge.direction": "text_to_image", "model.align.cca.components": "2", "model.align.csa.components": "2", "model.align.asif.k": "3", "model.align.wasserstein.restarts": "1",
 	"model.heads.in_image": "7", "model.heads.in_text": "7", "model.image.mlp": "24", "model.text.mlp": "24", "model.text.heads": "4", "model.views.hidden": "12",
-	"model.image.style": "dinov2|vit", "model.image.regions.encoder": "mlp|linear", "model.image.regions.metric": "diag", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.crop": "0.5", "model.image.interpolation": "bilinear",
+	"model.image.style": "dinov2|vit", "model.image.regions.encoder": "mlp|linear", "model.image.regions.metric": "diag", "model.image.activation": "swiglu", "model.image.pool": "mean", "model.image.mean": "[0.5, 0.5, 0.5]", "model.image.std": "[0.5, 0.5, 0.5]", "model.image.resize": "crop", "model.image.crop": "0.5", "model.image.centre": "down", "model.image.block.rotary": "centred|cells", "model.image.interpolation": "bilinear",
 	"model.image.resnet.depth": "34", "model.image.resnet.frozen_stages": "2", "model.image.resnet.teacher_norm": "running", "model.image.resnet.shuffle_groups": "4|2",
 	"model.tuning.adapter_activation": "relu", "model.tuning.metric": "diag", "model.tuning.metric_blocks": "4",
 	"model.lora.layers": `["text/layers/*/ffn/*"]`, "model.text.style": "roberta|bert", "model.text.gru.directions": "forward", "model.text.block.norm": "rms", "model.text.block.order": "post", "model.text.block.qk_norm": "rms", "model.text.block.places": "alibi", "model.image.convnet.blocks": `["conv k3 s2 c8"]`, "model.image.convnet.activation": "silu", "model.image.convnet.gate": "hardsigmoid", "model.image.convnet.padding": "same", "model.text.activation": "quick_gelu", "model.text.pool": "mean", "model.head.identity": "image",
@@ -181,7 +182,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, of more words than are here, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.changed", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "train.log_every_steps",
+	"run.name", "run.out", "data.max_pixels", "data.changed", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "model.image.centre", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.device", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
