@@ -26,11 +26,11 @@ type ImageBlock struct {
 	// a norm behind the pool
 	PoolNorm bool `toml:"pool_norm" fixed:"model"`
 	// the pools mean and attention read class token and registers too
-	PoolAll bool `toml:"pool_all" fixed:"meaning"`
+	PoolAll bool `toml:"pool_all" when:"model.image.pool=mean|attention" fixed:"meaning"`
 	// heads of the pool attention; 0: model.image.heads
-	PoolHeads int `toml:"pool_heads" fixed:"meaning" max:"1024"`
+	PoolHeads int `toml:"pool_heads" when:"model.image.pool=attention" fixed:"meaning" max:"1024"`
 	// hidden width of its MLP; 0: model.image.mlp
-	PoolMLP int `toml:"pool_mlp" fixed:"model" max:"262144"`
+	PoolMLP int `toml:"pool_mlp" when:"model.image.pool=attention" fixed:"model" max:"262144"`
 
 	// layer norms of queries and keys, head by head
 	QKNorm bool `toml:"qk_norm" fixed:"model"`
