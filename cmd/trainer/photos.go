@@ -149,7 +149,7 @@ func (f *photosFlags) update(ctx context.Context, c *cobra.Command, folder strin
 		Default: func() (string, error) {
 			path, err := fetched(c, "model", photosModel, f.output.quiet)
 			if err != nil {
-				err = fmt.Errorf("--model names none, and that of the default, %s, is not on this machine and cannot be fetched: fetch it once with a network, or name a model that is here (trainer models lists those of the hub): %w", photosModel, err)
+				err = fmt.Errorf("the default model, %s, is not on this machine and cannot be fetched: fetch it once with a network, or name one that is here with --model (trainer models lists those of the hub): %w", photosModel, err)
 			}
 			return path, err
 		}})

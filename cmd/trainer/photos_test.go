@@ -88,7 +88,7 @@ func TestPhotosRefused(t *testing.T) {
 		want string
 	}{
 		{"", exitUsage, "photos needs a FOLDER of pictures"},
-		{dir, exitFailed, "--model names none, and that of the default, openai/clip-vit-base-patch32, is not on this machine"},
+		{dir, exitFailed, "the default model, openai/clip-vit-base-patch32, is not on this machine"},
 		{dir + " a +", exitUsage, "+ has nothing behind it"},
 		{dir + " nowhere.jpg", exitUsage, `there is no picture "nowhere.jpg"`},
 		{dir + " a --limit 0", exitUsage, "--limit must be at least 1 (got 0)"},
