@@ -55,8 +55,9 @@ unpaid invoice".
 is needed once: a gallery keeps its model, and with another one all pictures are encoded anew.
 Without one it is ` + photosModel + `.
 
-A terminal that shows pictures (kitty, Ghostty, WezTerm, iTerm2) shows the hits. The folder stays as it is: the gallery lies in the user's data folder (XDG_DATA_HOME), or where
---gallery says. search and serve read it too.`,
+A terminal that shows pictures (kitty, Ghostty, WezTerm, iTerm2) shows the hits. The folder stays
+as it is: the gallery lies in the user's data folder (XDG_DATA_HOME), or where --gallery says.
+search and serve read it too.`,
 		Example: `  trainer photos pictures                               encode what is new
   trainer photos pictures a dog on a beach
   trainer photos pictures holiday.jpg --limit 5
