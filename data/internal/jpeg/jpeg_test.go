@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -248,14 +249,18 @@ func TestBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var d Decoder
 		dst := make([]uint8, 3*cfg.Width*cfg.Height)
-		said := d.Bytes(b)
-		took := budgettest.Allocated(func() {
-			if err := d.Decode(dst, b, cfg.Width, cfg.Height); err != nil && name != "swapped" {
-				t.Fatal(err)
-			}
-		})
+		var said int64
+		took := uint64(math.MaxUint64)
+		for range 3 { // the least: the runtime and other tests of the process allocate too, now and then
+			var d Decoder
+			said = d.Bytes(b)
+			took = min(took, budgettest.Allocated(func() {
+				if err := d.Decode(dst, b, cfg.Width, cfg.Height); err != nil && name != "swapped" {
+					t.Fatal(err)
+				}
+			}))
+		}
 		if name == "swapped" { // refused, as its scan names components out of their order
 			continue
 		}
