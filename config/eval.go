@@ -23,6 +23,12 @@ const (
 	TiesMean  = "mean"
 )
 
+// Values of eval.rerank_score.
+const (
+	RerankMatch = "match"
+	RerankSum   = "sum"
+)
+
 // Eval is retrieval evaluation, linear probes and zero-shot classification.
 type Eval struct {
 	// val | test
@@ -33,6 +39,9 @@ type Eval struct {
 	Score string `toml:"score" when:"searched"`
 	// candidates re-scored by ITM; 0: cosine only
 	RerankTop int `toml:"rerank_top" max:"65536"`
+	// score of re-ranking: match (the logit of match, as ALBEF) | sum (log-odds of the matching head plus the pair score /
+	// temperature, as its hard negatives were drawn by the softmax of these)
+	RerankScore string `toml:"rerank_score" when:"eval.rerank_top>0"`
 	// size of the gallery, or samples of a downstream task; 0: all of the split
 	MaxImages int `toml:"max_images" max:"1000000000"`
 	// of equal scores in retrieval: worst (a wrong candidate counts as before the right one) | mean (the mean over all
@@ -58,7 +67,7 @@ type Eval struct {
 
 // Defaults implements section.Defaulter.
 func (e *Eval) Defaults() {
-	*e = Eval{Split: "val", BatchSize: 64, Score: "train", Ties: TiesWorst}
+	*e = Eval{Split: "val", BatchSize: 64, Score: "train", RerankScore: RerankMatch, Ties: TiesWorst}
 	e.Eval.Defaults()
 }
 
@@ -72,6 +81,9 @@ func (e *Eval) Check(k *section.Checker) {
 	if e.Score == string(scoring.GSSF) && !k.Has(section.Metric) {
 		k.Require("score", false, "needs a metric that is trained", c.trainMetric())
 	}
+	k.OneOf("rerank_score", RerankMatch, RerankSum)
+	k.Require("rerank_score", e.RerankScore != RerankSum || e.Score == "train", `must be "match" when eval.score is "`+
+		e.Score+`"`, "the temperature is that of the score of training")
 	k.NotNegative("rerank_top", "max_images", "folds")
 	for i, task := range e.Beside {
 		k.Require("beside", slices.Contains(all.Beside(), task),

@@ -567,6 +567,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Train.MaxEpochs, c.Train.MaxMinutes = 0, 5 }, `schedule.kind: needs the length of the run in steps (got "cosine"); use "constant" or "step" with train.max_minutes`},
 		{func(c *Config) { c.Eval.Folds = -1 }, "eval.folds: must be >= 0 (got -1)"},
 		{func(c *Config) { c.Eval.RerankTop, c.Objective.ITM.Weight = 16, 0 }, "eval.rerank_top: must be 0 when objective.itm.weight is 0 (got 16); re-ranking uses the matching head, which is not trained"},
+		{func(c *Config) { c.Eval.RerankScore, c.Eval.Score = RerankSum, "l2" }, `eval.rerank_score: must be "match" when eval.score is "l2" (got "sum"); the temperature is that of the score of training`},
 
 		{func(c *Config) { c.Compute.Backend = "openblas" }, `compute.backend: is no longer a backend (got "openblas"); products are built in: leave it out, or write "auto"`},
 		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, builtin, plain (got "cuda")`},

@@ -25,11 +25,13 @@ func (a candidate) Before(b candidate) bool {
 // candidates are the best of a query.
 type candidates = topk.List[candidate]
 
-// indices returns the indices of candidates.
-func indices(c []candidate) []int {
-	out := make([]int, len(c))
-	for i := range c {
-		out[i] = int(c[i].index)
+// lists returns the indices and scores of the best of every query, the best first.
+func lists(best []candidates) (indices [][]int, scores [][]float32) {
+	indices, scores = make([][]int, len(best)), make([][]float32, len(best))
+	for q := range best {
+		for _, c := range best[q].Sorted() {
+			indices[q], scores[q] = append(indices[q], int(c.index)), append(scores[q], c.score)
+		}
 	}
-	return out
+	return indices, scores
 }

@@ -9,6 +9,8 @@ import "fmt"
 type Candidates struct {
 	Texts  [][]int // per image
 	Images [][]int // per text
+
+	textScores, imageScores [][]float32 // by the first score, alike
 }
 
 // Candidates returns the lists that were kept; nil when NewRanker was told to
@@ -17,26 +19,25 @@ func (r *Ranker) Candidates() *Candidates {
 	if r.topTexts == nil {
 		return nil
 	}
-	c := &Candidates{Texts: make([][]int, len(r.topTexts)), Images: make([][]int, len(r.topImages))}
-	for i := range r.topTexts {
-		c.Texts[i] = indices(r.topTexts[i].Sorted())
-	}
-	for j := range r.topImages {
-		c.Images[j] = indices(r.topImages[j].Sorted())
-	}
+	c := &Candidates{}
+	c.Texts, c.textScores = lists(r.topTexts)
+	c.Images, c.imageScores = lists(r.topImages)
 	return c
 }
 
 // Share returns the lists of a share of the queries, those of a rank of so many; the others are empty. Images and
 // texts are cut into equal shares of consecutive ones each, of which the last may be shorter.
 func (c *Candidates) Share(rank, ranks int) *Candidates {
-	cut := func(lists [][]int) [][]int {
-		out := make([][]int, len(lists))
-		lo, hi := ShareOf(len(lists), rank, ranks)
-		copy(out[lo:hi], lists[lo:hi])
-		return out
-	}
-	return &Candidates{Texts: cut(c.Texts), Images: cut(c.Images)}
+	return &Candidates{Texts: ofShare(c.Texts, rank, ranks), Images: ofShare(c.Images, rank, ranks),
+		textScores: ofShare(c.textScores, rank, ranks), imageScores: ofShare(c.imageScores, rank, ranks)}
+}
+
+// ofShare returns the lists of a share, and nothing of the others.
+func ofShare[T any](lists [][]T, rank, ranks int) [][]T {
+	out := make([][]T, len(lists))
+	lo, hi := ShareOf(len(lists), rank, ranks)
+	copy(out[lo:hi], lists[lo:hi])
+	return out
 }
 
 // ShareOf returns the queries [lo, hi) of n that are a rank's share.
@@ -46,7 +47,8 @@ func ShareOf(n, rank, ranks int) (lo, hi int) {
 }
 
 // PairScorer scores candidates with a slower model, such as the matching head
-// on fused tokens. dst has the length of the candidate list.
+// on fused tokens. dst has the length of the candidate list, and holds the
+// first scores.
 type PairScorer interface {
 	// ScoreTexts scores texts for one image.
 	ScoreTexts(image int, texts []int, dst []float32) error
@@ -55,8 +57,7 @@ type PairScorer interface {
 }
 
 // Rerank returns the ranks after the candidates were scored again (ALBEF,
-// evaluation step two). The new score alone orders them, the first score is not
-// added. Each direction has its own lists, so one pair can be scored twice.
+// evaluation step two). What the scorer makes of both scores orders them. Each direction has its own lists, so one pair can be scored twice.
 //
 // Candidates outside a query's list stay behind all candidates inside, in the
 // order of the first score: a query with no positive in its list keeps its
@@ -74,6 +75,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			continue
 		}
 		scores = resize(scores, len(texts))
+		copy(scores, cand.textScores[i])
 		if err := scorer.ScoreTexts(i, texts, scores); err != nil {
 			return nil, err
 		}
@@ -93,6 +95,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			continue
 		}
 		scores = resize(scores, len(images))
+		copy(scores, cand.imageScores[j])
 		if err := scorer.ScoreImages(j, images, scores); err != nil {
 			return nil, err
 		}

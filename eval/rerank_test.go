@@ -2,6 +2,7 @@ package eval
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -16,12 +17,16 @@ import (
 type tableScorer struct {
 	texts     int
 	i2t, t2i  []float32
+	first     []float32 // what must be told of each pair; nil: not looked at
 	err       error
 	numScored int
 }
 
 func (s *tableScorer) ScoreTexts(image int, texts []int, dst []float32) error {
 	for k, j := range texts {
+		if s.first != nil && dst[k] != s.first[image*s.texts+j] {
+			return fmt.Errorf("first score %g of image %d and text %d", dst[k], image, j)
+		}
 		dst[k] = s.i2t[image*s.texts+j]
 	}
 	s.numScored += len(texts)
@@ -30,6 +35,9 @@ func (s *tableScorer) ScoreTexts(image int, texts []int, dst []float32) error {
 
 func (s *tableScorer) ScoreImages(text int, images []int, dst []float32) error {
 	for k, i := range images {
+		if s.first != nil && dst[k] != s.first[i*s.texts+text] {
+			return fmt.Errorf("first score %g of image %d and text %d", dst[k], i, text)
+		}
 		dst[k] = s.t2i[i*s.texts+text]
 	}
 	s.numScored += len(images)
@@ -47,7 +55,7 @@ func TestRerankAgainstDense(t *testing.T) {
 		g := randomGallery(t, r, n, trial%5, 1+r.IntN(40))
 		texts, first := g.NumTexts(), g.scores
 		topK := 1 + r.IntN(8)
-		s := &tableScorer{texts: texts, i2t: make([]float32, len(first)), t2i: make([]float32, len(first))}
+		s := &tableScorer{texts: texts, i2t: make([]float32, len(first)), t2i: make([]float32, len(first)), first: first}
 		dense1, dense2 := make([]float32, len(first)), make([]float32, len(first))
 		for i := range first {
 			s.i2t[i], s.t2i[i] = float32(r.IntN(9)-4), float32(r.IntN(9)-4)
@@ -124,6 +132,9 @@ func TestCandidatesAreSorted(t *testing.T) {
 		// Image 0 owns texts 0 and 3; at score 5 the wrong text 1 goes first.
 		Texts:  [][]int{{2, 1, 0}, {0, 3, 1}},
 		Images: [][]int{{1, 0}, {1, 0}, {0, 1}, {1, 0}},
+
+		textScores:  [][]float32{{9, 5, 5}, {7, 7, 7}},
+		imageScores: [][]float32{{7, 5}, {7, 5}, {9, 7}, {7, 1}},
 	}
 	if got := r.Candidates(); !reflect.DeepEqual(got, want) {
 		t.Errorf("candidates %v, want %v", got, want)
@@ -151,7 +162,8 @@ func TestRerankWithoutList(t *testing.T) {
 	c := gallery(t, []int{1, 2}, []int{1, 2})
 	first := &Ranks{I2T: []int{1, 1}, T2I: []int{1, 1}}
 	ideal := &tableScorer{texts: 2, i2t: []float32{1, 0, 0, 1}, t2i: []float32{1, 0, 0, 1}}
-	got, err := Rerank(c, first, &Candidates{Texts: [][]int{nil, {0, 1}}, Images: [][]int{{0, 1}, nil}}, ideal)
+	got, err := Rerank(c, first, &Candidates{Texts: [][]int{nil, {0, 1}}, Images: [][]int{{0, 1}, nil},
+		textScores: make([][]float32, 2), imageScores: make([][]float32, 2)}, ideal)
 	if want := (&Ranks{I2T: []int{1, 0}, T2I: []int{0, 1}}); err != nil || !sameRanks(got, want) {
 		t.Errorf("ranks %v, %v, want %v", got, err, want)
 	}

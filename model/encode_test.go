@@ -251,7 +251,7 @@ func TestMatchOfShortTexts(t *testing.T) {
 	ts, _ := check.Get2(m.Text().Encode(t.Context(), texts))(t)
 	index := []int32{1, 0, 3, 2}
 	scores := check.Get(m.Matcher().Match(t.Context(), ts, lengths, index, is, n, n))(t)
-	want := clone(scores[:n-1])
+	want := clone(scores[:2*(n-1)])
 	scores = check.Get(m.Matcher().Match(t.Context(), ts[:(n-1)*len(ts)/n], lengths[:n-1], index[:n-1], is, n-1, n))(t)
 	if !sameBits(scores, want) {
 		t.Errorf("%v without the long text, %v with it", scores, want)

@@ -35,8 +35,9 @@ func newMatcher(m *Model) *Matcher {
 
 // Match scores n pairs with the fusion encoder: text states (n*L, D) with lengths
 // (n), and for each the index of its image among the token states of k images
-// (k*T, D). The score is the raw logit of class match. The result is
-// overwritten by the next call. It ends early with the error of ctx.
+// (k*T, D). Of the logits (n, 2) the first of a pair is that of no match, the second
+// that of match, by which ALBEF ranks. The result is overwritten by the next call. It
+// ends early with the error of ctx.
 func (x *Matcher) Match(
 	ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int,
 ) ([]float32, error) {
@@ -70,10 +71,7 @@ func (x *Matcher) Match(
 	if err != nil {
 		return nil, err
 	}
-	for i := range n { // keep class 1
-		a.F32[i] = a.F32[2*i+1]
-	}
-	return a.F32[:n], nil
+	return a.F32[:2*n], nil
 }
 
 // build adds the fusion layers and the match head over some pairs to a computation.

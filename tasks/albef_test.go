@@ -118,7 +118,7 @@ func (s *single) score(i, j int) float32 {
 	image, _ := s.image(i)
 	text, lengths, _ := s.text(j)
 	r := check.Get(s.m.Matcher().Match(context.Background(), text, lengths, []int32{0}, image, 1, 1))(s.t)
-	return r[0]
+	return r[1]
 }
 
 // ScoreTexts implements eval.PairScorer.

@@ -134,7 +134,8 @@ func (m *fakeModel) Match(_ context.Context, states []float32, lengths, index []
 		if int(lengths[i]) != 2+text%2 {
 			return nil, errors.New("length of another text")
 		}
-		m.match = append(m.match, m.scores[int(images[int(index[i])*size+size-1])][text])
+		s := m.scores[int(images[int(index[i])*size+size-1])][text]
+		m.match = append(m.match, -s, s)
 	}
 	return m.match, nil
 }

@@ -11,6 +11,7 @@ import (
 type Model struct {
 	Image, Text TextEncoder                   // sides
 	Score       func() (scoring.Score, error) // by which features of images and texts are compared
+	Temperature float64                       // that scores were divided by in training
 	Interaction Interaction
 	Matcher     Matcher
 	Classifier  Classifier
@@ -36,8 +37,8 @@ type Interaction interface {
 
 // Matcher is a matching head over pairs of encoded rows; *model.Matcher is one.
 type Matcher interface {
-	// Match scores n pairs: text states (n*L, E) with lengths (n), and for each the index
-	// of its image among the states of k images (k*T, D).
+	// Match returns the logits (n, 2) of no match and of match of n pairs: text states (n*L, E) with lengths (n),
+	// and for each the index of its image among the states of k images (k*T, D). The next call overwrites them.
 	Match(ctx context.Context, states []float32, lengths, index []int32, images []float32, n, k int) ([]float32, error)
 }
 

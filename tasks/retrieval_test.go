@@ -164,6 +164,15 @@ func TestByHand(t *testing.T) {
 	if got.Rerank.I2T.R1 != 100 || got.Rerank.T2I.R1 != 100 {
 		t.Errorf("re-ranked R@1 %v and %v, want 100", got.Rerank.I2T.R1, got.Rerank.T2I.R1)
 	}
+	// By the sum, cosine / temperature counts for more the lower that is. The log-odds are twice the scores here: of image
+	// 1 those of text 1 are 4 higher, the cosine of text 0 by .3; of text 0 the log-odds of image 0 by 6, the cosine of
+	// image 1 by .2.
+	for _, c := range []struct{ temperature, i2t, t2i float64 }{{0.1, 100, 100}, {0.05, 200. / 3, 100}, {0.001, 200. / 3, 100. / 3}} {
+		r.RerankTemperature = c.temperature
+		if s := mustRun(t, r).Rerank; s.I2T.R1 != c.i2t || s.T2I.R1 != c.t2i {
+			t.Errorf("temperature %g: R@1 %v and %v, want %v and %v", c.temperature, s.I2T.R1, s.T2I.R1, c.i2t, c.t2i)
+		}
+	}
 	if got.Precision != nil {
 		t.Errorf("with one right answer a query the recalls say it all, and the precision is %+v", got.Precision)
 	}

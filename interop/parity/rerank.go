@@ -61,7 +61,7 @@ func (g *matched) pair(image, text int) (float32, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s[0], nil
+	return s[1], nil
 }
 
 // ScoreTexts implements eval.PairScorer.

@@ -124,13 +124,23 @@ func (g *gallery) reranked(phase string, own, total int) {
 	g.r.progress(phase, min(total, own*ranks), total)
 }
 
-// match scores the k pairs in the gallery's room against the states of n images.
+// match scores the k pairs in the gallery's room against the states of n images. dst holds their pair scores.
 func (g *reranker) match(images []float32, k, n int, dst []float32) error {
 	t := g.r.Text
-	scores, err := g.r.Matcher.Match(g.ctx, g.states[:k*t.Len()*t.Width()], g.pairLengths[:k], g.index[:k], images, k,
+	logits, err := g.r.Matcher.Match(g.ctx, g.states[:k*t.Len()*t.Width()], g.pairLengths[:k], g.index[:k], images, k,
 		n)
-	copy(dst, scores)
-	return err
+	if err != nil {
+		return err
+	}
+	for i := range dst {
+		no, yes := logits[2*i], logits[2*i+1]
+		if g.r.RerankTemperature > 0 {
+			dst[i] = yes - no + dst[i]/float32(g.r.RerankTemperature)
+		} else {
+			dst[i] = yes
+		}
+	}
+	return nil
 }
 
 // putText makes a text of the fold that of pair row.

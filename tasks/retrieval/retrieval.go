@@ -29,6 +29,11 @@ type Retrieval struct {
 	TextImage func(j int) int   // row of the image of text j
 	ImageID   func(i int) int64 // images of one id are right answers for each other's texts
 	RerankTop int               // candidates re-scored per query; 0: none
+	// RerankTemperature re-ranks by the log-odds of the match head plus the pair score divided by it, 0 by the logit
+	// of match alone, as ALBEF. Where a head has learned from wrong pairs drawn by the softmax of scores / temperature,
+	// as hard negatives are, its log-odds are those against this distribution, so that the sum of both is the
+	// logarithm of how likely a candidate is, up to a constant of the query (noise-contrastive estimation).
+	RerankTemperature float64
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds int

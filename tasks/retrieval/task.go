@@ -28,6 +28,7 @@ var Task = tasks.Task{
 type Options struct {
 	MeanTies  bool
 	RerankTop int
+	RerankSum bool // by the sum of log-odds and pair score
 	Folds     int
 	KeepBy    string // train.keep_best_by
 }
@@ -46,10 +47,14 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		with = append(with, m)
 	}
 	o := tasks.Of[Options](s)
-	scores, err := Retrieval{
+	r := Retrieval{
 		Member: own, With: with, Encoding: s.Encoding, Matcher: s.Model.Matcher, TextImage: s.Galleries.TextImage,
 		ImageID: s.Galleries.ImageID, MeanTies: o.MeanTies, RerankTop: o.RerankTop, Folds: o.Folds,
-	}.Run(ctx)
+	}
+	if o.RerankSum {
+		r.RerankTemperature = s.Model.Temperature
+	}
+	scores, err := r.Run(ctx)
 	scores.KeepBy = o.KeepBy
 	return scores, err
 }
