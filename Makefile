@@ -2,9 +2,11 @@
 
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER = github.com/goreleaser/goreleaser/v2@v2.13.3
+CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 .DEFAULT_GOAL := help
-.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated ci
+.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated release reproducible ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -91,6 +93,15 @@ real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-tran
 	@[ -n "$(PYTHON)" ] || { echo "real: skipped: name an interpreter that has sentence-transformers: make real PYTHON=venv/bin/python"; exit 0; }; \
 	CGO_ENABLED=0 $(GO) test -c -o bin/geoalign.test . && \
 	$(PYTHON) interop/real.py --trainer bin/trainer --cache "$(REAL_CACHE)" $(if $(STS),--sts "$(STS)") --speed bin/geoalign.test
+
+RELEASE ?= release --snapshot --clean
+release: ## programs, archives, a Debian package, checksums and lists of modules in dist/, published nowhere (RELEASE="release --clean" publishes a tag)
+	GOBIN="$(CURDIR)/bin" $(GO) install $(GORELEASER)
+	GOBIN="$(CURDIR)/bin" $(GO) install $(CYCLONEDX)
+	PATH="$(CURDIR)/bin:$$PATH" goreleaser $(RELEASE)
+
+reproducible: ## build the static program in this folder and in a copy of it, and compare the bytes
+	@GO="$(GO)" sh tools/reproducible.sh
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh
