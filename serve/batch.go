@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/geoalign/geoalign/data/transform"
@@ -24,6 +25,8 @@ type query struct {
 	row    int // -1: none
 	k      int
 	exact  bool
+	encode bool    // for its vector alone: nothing is searched for
+	tokens int     // of text
 	filter string  // in the spelling of the request; empty: none
 	rows   []int32 // that the filter chooses
 
@@ -34,7 +37,8 @@ type query struct {
 type answer struct {
 	rows   []int32
 	scores []float32
-	batch  int // queries that were computed together
+	vector []float32 // of a query for it alone
+	batch  int       // queries that were computed together
 	err    error
 }
 
@@ -53,16 +57,21 @@ type batcher struct {
 	say     func(format string, args ...any)
 }
 
-// ask puts a query into the queue and waits for its answer.
-func (b *batcher) ask(q *query) answer {
+// put puts a query into the queue.
+func (b *batcher) put(q *query) error {
 	q.answer = make(chan answer, 1)
 	b.current.again(q.on) // for the batcher, who may go on when the caller has left
 	select {
 	case b.queue <- q:
+		return nil
 	default:
 		b.free(q)
-		return answer{err: errBusy}
+		return errBusy
 	}
+}
+
+// wait waits for the answer to a query that is in the queue.
+func (b *batcher) wait(q *query) answer {
 	select {
 	case a := <-q.answer:
 		return a
@@ -238,6 +247,10 @@ func (b *batcher) search(ctx context.Context, queries []*query, batch int) {
 	of := map[kind][]*query{}
 	var order []kind
 	for _, q := range queries {
+		if q.encode {
+			q.answer <- vectorOf(q)
+			continue
+		}
 		key := kind{q.view, q.k, q.exact, q.filter}
 		if of[key] == nil {
 			order = append(order, key)
@@ -258,6 +271,16 @@ func (b *batcher) search(ctx context.Context, queries []*query, batch int) {
 			}
 		}
 	}
+}
+
+// vectorOf answers a query for its vector alone.
+func vectorOf(q *query) answer {
+	for _, v := range q.vector {
+		if v-v != 0 {
+			return answer{err: errors.New("the features of a query are not finite")}
+		}
+	}
+	return answer{vector: slices.Clone(q.vector)}
 }
 
 // group searches for queries together and answers them, or none.

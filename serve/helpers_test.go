@@ -42,11 +42,11 @@ type fake struct {
 
 func (f *fake) Reads(string) error { return nil }
 
-func (f *fake) CheckText(text string) error {
+func (f *fake) Tokens(text string) (int, error) {
 	if strings.Trim(text, "! ") == "" {
-		return fmt.Errorf("nothing of the text %q is left", text)
+		return 0, fmt.Errorf("nothing of the text %q is left", text)
 	}
-	return nil
+	return len(strings.Fields(text)), nil
 }
 
 func (f *fake) Texts(ctx context.Context, texts []string) ([]float32, error) {

@@ -209,7 +209,7 @@ func TestManyKeys(t *testing.T) {
 	b.WriteString(`"text":"a"}`)
 	body := []byte(b.String())
 	done := budgettest.WithinBytes(t, 0, 100<<10)
-	err := decode(body, new(searchRequest))
+	err := decodeBody(body, new(searchRequest), searchKeys)
 	done()
 	if err == nil || !strings.HasPrefix(err.Error(), `there is no key "k0": use text, `) {
 		t.Error(err)

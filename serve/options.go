@@ -39,13 +39,13 @@ type Source struct {
 	Close   func() error
 }
 
-// Encoder encodes queries; *run.Queries is one. Reads, CheckText and Width may be called from any
+// Encoder encodes queries; *run.Queries is one. Reads, Tokens and Width may be called from any
 // goroutine, the others are called from one.
 type Encoder interface {
 	// Reads says why a side (gallery.Text, gallery.Image) cannot be asked by, nil where it can.
 	Reads(side string) error
-	// CheckText refuses a text of which nothing is left to encode.
-	CheckText(text string) error
+	// Tokens returns how many tokens a text has, an error where nothing of it is left to encode.
+	Tokens(text string) (int, error)
 	// Texts returns features (n, C).
 	Texts(ctx context.Context, texts []string) ([]float32, error)
 	// Images returns features (n, C) as they are compared with images, and as with texts.

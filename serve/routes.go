@@ -25,6 +25,7 @@ func (s *Server) routes() http.Handler {
 	r.add("GET /app.js", "page", s.page)
 	r.add("GET /style.css", "page", s.page)
 	r.add("POST /v1/search", routeSearch, s.limited(s.authorized(s.search)))
+	r.add("POST /v1/embeddings", "embeddings", s.limited(s.authorized(s.embeddings)))
 	r.add("GET /v1/info", "info", s.limited(s.authorized(s.info)))
 	r.add("GET /v1/items/{row}", "items", s.limited(s.authorized(s.item)))
 	r.add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.authorized(s.thumbnail)))

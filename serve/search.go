@@ -81,17 +81,12 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a := s.batcher.ask(q)
-	switch {
-	case errors.Is(a.err, errBusy), errors.Is(a.err, errStopping):
-		s.metrics.refuse("queue")
-		return &failure{http.StatusServiceUnavailable, a.err.Error()}
-	case errors.Is(a.err, context.DeadlineExceeded), errors.Is(a.err, context.Canceled):
-		s.metrics.refuse("time")
-		return &failure{http.StatusServiceUnavailable, fmt.Sprintf("no answer within %v: ask again later",
-			s.o.Limits.Answer)}
-	case a.err != nil:
-		return a.err
+	if err := s.refused(s.batcher.put(q)); err != nil {
+		return err
+	}
+	a := s.batcher.wait(q)
+	if err := s.refused(a.err); err != nil {
+		return err
 	}
 	if in.MinScore != nil {
 		a.rows = a.rows[:gallery.Above(a.scores, *in.MinScore)]
@@ -124,6 +119,20 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// refused counts an error of the batcher that is no fault of the request, and says when to ask again.
+func (s *Server) refused(err error) error {
+	switch {
+	case errors.Is(err, errBusy), errors.Is(err, errStopping):
+		s.metrics.refuse("queue")
+		return &failure{http.StatusServiceUnavailable, err.Error()}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		s.metrics.refuse("time")
+		return &failure{http.StatusServiceUnavailable, fmt.Sprintf("no answer within %v: ask again later",
+			s.o.Limits.Answer)}
+	}
+	return err
+}
+
 // hit describes a row.
 func (x *snapshot) hit(row int) (h hit, err error) {
 	h.Item, err = x.Gallery.Item(x.Side, row)
@@ -135,15 +144,11 @@ func (x *snapshot) hit(row int) (h hit, err error) {
 
 // parse reads and checks a request.
 func (s *Server) parse(ctx context.Context, w http.ResponseWriter, r *http.Request, x *snapshot) (*query, *searchRequest, error) {
-	body, done, err := s.body(ctx, w, r)
+	in, done, err := decode[searchRequest](ctx, s, w, r, searchKeys)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer done()
-	in := &searchRequest{}
-	if err := decode(body, in); err != nil {
-		return nil, nil, err
-	}
 	q, err := s.query(ctx, in, x)
 	return q, in, err
 }
@@ -246,18 +251,33 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 // queryKeys names what a request searches by.
 const queryKeys = "text, image, vector, row, text_features and image_features"
 
-// keys are the names of a request.
-var keys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact", "filter", "offset",
+// searchKeys are the names of a request.
+var searchKeys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact", "filter", "offset",
 	"min_score", "fields"}
 
-// decode reads strict JSON: one object of known keys, each once and in its own spelling.
-func decode(body []byte, in *searchRequest) error {
+// decode reads strict JSON: one object of known keys, each once and in its own spelling. A large request has a place of its
+// own until done is called.
+func decode[T any](ctx context.Context, s *Server, w http.ResponseWriter, r *http.Request, keys []string) (in *T, done func(),
+	err error) {
+	body, done, err := s.body(ctx, w, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	in = new(T)
+	if err := decodeBody(body, in, keys); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return in, done, nil
+}
+
+func decodeBody(body []byte, in any, keys []string) error {
 	if !json.Valid(body) {
 		return bad("the request is not JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return bad("the request must be an object with one of %s", queryKeys)
+		return bad("the request must be an object with some of %s", strings.Join(keys, ", "))
 	}
 	for d.More() { // ends at the first key that is wrong, before anything is made of all of them
 		key, _ := d.Token()
@@ -277,7 +297,7 @@ func decode(body []byte, in *searchRequest) error {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))
 		}
-		return bad("the request cannot be read as a search")
+		return bad("the request cannot be read")
 	}
 	return nil
 }
@@ -303,7 +323,8 @@ func (s *Server) text(q *query, text string) error {
 	case !utf8.ValidString(text):
 		return bad("text is not UTF-8")
 	}
-	if err := q.on.Encoder.CheckText(text); err != nil {
+	var err error
+	if q.tokens, err = q.on.Encoder.Tokens(text); err != nil {
 		return bad("%v", err)
 	}
 	q.text, q.view = text, q.on.view(gallery.Text)

@@ -574,8 +574,8 @@ func TestQueriesGiveBackTheirGallery(t *testing.T) {
 	cancel()
 	x := &snapshot{users: 1}
 	b := &batcher{queue: make(chan *query), current: &current{}, metrics: newMetrics()}
-	if a := b.ask(&query{ctx: t.Context(), on: x}); !errors.Is(a.err, errBusy) || x.users != 1 {
-		t.Errorf("no room: %v, %d users", a.err, x.users)
+	if err := b.put(&query{ctx: t.Context(), on: x}); !errors.Is(err, errBusy) || x.users != 1 {
+		t.Errorf("no room: %v, %d users", err, x.users)
 	}
 	q := &query{ctx: left, on: x, answer: make(chan answer, 1)}
 	b.compute([]*query{q})

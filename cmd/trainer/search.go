@@ -347,7 +347,7 @@ func (s *lookup) encodeText(ctx context.Context) ([]float32, error) {
 	if err := s.model.Reads(gallery.Text); err != nil {
 		return nil, err
 	}
-	if err := s.model.CheckText(s.flags.text); err != nil {
+	if _, err := s.model.Tokens(s.flags.text); err != nil {
 		return nil, err
 	}
 	return s.model.Texts(ctx, []string{s.flags.text})

@@ -124,10 +124,13 @@ func (q *Queries) Texts(ctx context.Context, texts []string) ([]float32, error) 
 	return x, err
 }
 
-// CheckText says whether something is left of a text as a caption.
-func (q *Queries) CheckText(text string) error {
-	_, err := q.Caption(text)
-	return err
+// Tokens returns how many tokens the model reads of a text as a caption, an error where nothing is left of it.
+func (q *Queries) Tokens(text string) (int, error) {
+	caption, err := q.Caption(text)
+	if err != nil {
+		return 0, err
+	}
+	return len(q.Tokenizer.Encode(caption, q.Config.Data.Tokens)), nil
 }
 
 // Images encodes images to features (n, C), as they are compared with images, and to rows (n, C),

@@ -186,7 +186,7 @@ func (u *Updated) score(ctx context.Context, t Term, skip map[int]bool) ([]float
 		from = gallery.Image
 		query, err = u.picture(ctx, t.Image, skip)
 	} else if err = u.queries.Reads(gallery.Text); err == nil {
-		if err = u.queries.CheckText(t.Text); err == nil {
+		if _, err = u.queries.Tokens(t.Text); err == nil {
 			query, err = u.queries.Texts(ctx, []string{t.Text})
 		}
 	} else {
