@@ -26,6 +26,10 @@ func (c *Config) Advice() (list []string) {
 		"objective.itc.in_batch_weight is 0 and all parameters start from random numbers: contrast against a young teacher alone hardly starts from random weights; set objective.itc.in_batch_weight = 1")
 	note(queue && random && c.Queue.Size > 0 && c.Queue.StartSteps == 0,
 		"queue.start_steps is 0 and all parameters start from random numbers: queue negatives of an untrained teacher slow the start; set queue.start_steps to some hundred steps")
+	m := c.sphereSum()
+	note(c.Has(section.Temperature) && m > 1 && o.ITC.Temperature <= m/100,
+		"objective.itc.temperature (%[1]g) is one for a single cosine, and the score sums the %[2]g of model.head.topology: the scale of the logits starts at clip-mtob's cap of 100/%[2]g or above; set objective.itc.temperature = %[3]g, %[2]g times as high",
+		o.ITC.Temperature, m, m*o.ITC.Temperature)
 	note(c.Has(section.Adapters) && random,
 		"init.checkpoint is empty and model.lora.rank > 0: towers keep their random weights; set init.checkpoint to what is adapted")
 	if c.Has(section.Tuned) && !c.Has(section.Adapters) && random {

@@ -39,7 +39,7 @@ func (l *loader) base(value any, line int) bool {
 		return fail("leads back to a file that it is the base of: "+chain, "take one of these out")
 	}
 	path, text, err := readText(path)
-	if noFile(path) {
+	if err != nil && noFile(path) {
 		if own, other, missing := readShipped(name); missing == nil {
 			path, text, err = own, other, nil
 		}

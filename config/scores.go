@@ -39,3 +39,17 @@ func (c *Config) LeastTemperature() float64 {
 	space, _ := c.Model.Head.Space()
 	return c.Objective.ITC.LeastTemperature(space)
 }
+
+// sphereSum returns how many cosines the score of the contrast sums: the spheres of the head, or 1 where it has no term
+// that is such a sum.
+func (c *Config) sphereSum() float64 {
+	terms := objectives.ScoreTerms(c.View())
+	if !terms.Has(scoring.Cosine) && !terms.Has(scoring.Inner) && !terms.Has(scoring.GSSF) {
+		return 1
+	}
+	space, err := c.Model.Head.Space()
+	if err != nil {
+		return 1
+	}
+	return float64(max(1, space.Spheres))
+}

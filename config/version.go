@@ -60,6 +60,12 @@ func (l *loader) settle(c *Config) {
 	if key := "model.interaction.class_tokens"; l.where[key] == nil && !l.older && c.Model.Interaction.Attends() {
 		c.Model.Interaction.ClassTokens = true
 	}
+	if itc := &c.Objective.ITC; l.where["objective.itc.temperature"] == nil && !l.older && c.sphereSum() > 1 {
+		itc.Temperature *= c.sphereSum()
+		if l.where["objective.itc.temperature_max"] == nil {
+			itc.TemperatureMax *= c.sphereSum()
+		}
+	}
 }
 
 // upgrade brings c, which the files filled, to this version.

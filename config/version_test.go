@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/geoalign/geoalign/internal/check"
 )
 
 const oldFile = `[data]
@@ -199,5 +201,57 @@ func TestClassTokensByDefault(t *testing.T) {
 		if r.got != r.want {
 			t.Errorf("%s: got %v, want %v", what, r.got, r.want)
 		}
+	}
+}
+
+// TestTemperatureOfSpheres: the default temperature of a sum of cosines is that of one times their number, in new
+// configurations that set none. Runs and files of earlier versions keep theirs.
+func TestTemperatureOfSpheres(t *testing.T) {
+	const ob = "[model]\nsystem = \"clip\"\n[model.head]\ndim = 64\ntopology = \"Ob(8,8)\"\n"
+	values := func(c Config) [2]float64 {
+		return [2]float64{c.Objective.ITC.Temperature, c.Objective.ITC.TemperatureMax}
+	}
+	read := func(text string, sets ...string) [2]float64 {
+		c, _, _ := parse("x", []byte(text), sets, nil)
+		return values(c)
+	}
+	stored := func(text string) [2]float64 {
+		c, _, _ := ParseStored("x", []byte(text), nil)
+		return values(c)
+	}
+	one, eight := [2]float64{0.07, 0.5}, [2]float64{8 * 0.07, 4}
+	for what, r := range map[string]struct{ got, want [2]float64 }{
+		"a file":                       {read(ob), eight},
+		"an override":                  {read("", "model.head.dim=64", "model.head.topology=Multi(8,8)"), eight},
+		"the products":                 {read(ob, "objective.itc.score=inner"), eight},
+		"a sphere":                     {read(""), one},
+		"a file that says":             {read(ob + "[objective.itc]\ntemperature = 0.3\n"), [2]float64{0.3, 0.5}},
+		"an override that says":        {read(ob, "objective.itc.temperature=0.3"), [2]float64{0.3, 0.5}},
+		"a largest value that says":    {read(ob, "objective.itc.temperature_max=2"), [2]float64{8 * 0.07, 2}},
+		"a distance":                   {read(ob, "objective.itc.score=angle"), one},
+		"a file of an earlier version": {read("version = 2\n" + ob), one},
+		"a run without the key":        {stored(ob), one},
+		"a run that says":              {stored("version = 3\n" + ob + "[objective.itc]\ntemperature = 0.3\n"), [2]float64{0.3, 0.5}},
+	} {
+		if r.got != r.want {
+			t.Errorf("%s: got %v, want %v", what, r.got, r.want)
+		}
+	}
+}
+
+// TestAdviceOfSpheres: a temperature for one cosine under a sum of several is told, with the one to set.
+func TestAdviceOfSpheres(t *testing.T) {
+	for set, want := range map[string]bool{
+		"objective.itc.temperature=0.04": true, "objective.itc.temperature=0.041": false, "objective.itc.temperature=0.16": false,
+	} {
+		c := check.Get(Load("../configs/heads.toml", []string{"model.head.topology=Ob(64,4)", set}))(t)
+		got := strings.Join(c.Advice(), "\n")
+		if strings.Contains(got, "set objective.itc.temperature = 0.16, 4 times as high") != want {
+			t.Errorf("%s: advice %q", set, got)
+		}
+	}
+	c := check.Get(Load("../configs/heads.toml", []string{"model.head.topology=sphere"}))(t)
+	if got := c.Advice(); len(got) > 0 {
+		t.Errorf("one sphere: %q", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-//go:embed *.toml ideas/*.toml bench/*.toml
+//go:embed *.toml ideas/*.toml bench/*.toml paper/*.toml
 var files embed.FS
 
 // A Shipped configuration has the name by which --config takes it, such as "quickstart" or "ideas/geodesic", and the

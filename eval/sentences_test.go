@@ -185,3 +185,15 @@ func TestSentimentExtremes(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
+
+// TestMeasureEmotion: 2 of 3 utterances with it and 3 of 5 without are told right, worked out by hand.
+func TestMeasureEmotion(t *testing.T) {
+	has := []bool{true, true, true, false, false, false, false, false}
+	told := []bool{true, true, false, true, true, false, false, false}
+	e := MeasureEmotion(told, has)
+	// F1 with: 2*2/(3+4), without: 2*3/(5+4)
+	want := Emotion{Share: 37.5, WeightedAccuracy: 100 * (2./3 + 3./5) / 2, F1: 100 * (3./8*4./7 + 5./8*6./9)}
+	if math.Abs(e.F1-want.F1) > 1e-9 || math.Abs(e.WeightedAccuracy-want.WeightedAccuracy) > 1e-9 || e.Share != want.Share {
+		t.Errorf("%+v, want %+v", e, want)
+	}
+}

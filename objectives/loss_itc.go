@@ -34,7 +34,8 @@ type ITC struct {
 	InBatchWeight float64 `toml:"in_batch_weight" max:"1000000"`
 	// pair (only the own pair) | id (all with the same image id)
 	Positives string `toml:"positives" when:"captions"`
-	// initial value, by which scores are divided
+	// initial value, by which scores are divided. A configuration that sets none, with m spheres in the head and a score
+	// that sums their cosines, starts with m times as much, and so does temperature_max
 	Temperature float64 `toml:"temperature" when:"temperature"`
 	// the temperature is clamped to at least this; 0, with log_temperature: 0.01 x spheres of the head, CLIP's cap of
 	// the scale, 100/m: an initial temperature below that needs a least one of its own

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/data/utterances"
+	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/tasks"
 	"github.com/geoalign/geoalign/tasks/probe"
@@ -224,6 +225,36 @@ func TestSentiment(t *testing.T) {
 	if s.MAE > 1e-3 || s.Pearson < .999 || s.Accuracy7 < 90 || s.Accuracy2 != 100 || s.Width != 3 || s.Train != 80 ||
 		s.Rows != 30 || s.Constant.MAE < .5 || s.Constant.Pearson != 0 || *read != 110 {
 		t.Errorf("%+v, %d sentences", s, *read)
+	}
+	if s.Emotions != nil {
+		t.Errorf("emotions of files without: %+v", s.Emotions)
+	}
+	for _, p := range []*sentiment.Part{&task.Train, &task.Test} { // the first where a sound is high, which a line tells nearly, the others nowhere
+		p.Set.Emotions = make([][]float64, len(utterances.Emotions))
+		for k := range p.Set.Emotions {
+			for _, sound := range p.Set.Pooled["audio"] {
+				strength := 0.0
+				if k == 0 && sound > 0.3 {
+					strength = 2
+				}
+				p.Set.Emotions[k] = append(p.Set.Emotions[k], strength)
+			}
+		}
+	}
+	if s, err = task.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.Emotions[0]; e.WeightedAccuracy < 85 || e.F1 < 85 || e.Share < 30 || e.Share > 60 {
+		t.Errorf("an emotion that is heard: %+v", e)
+	}
+	if e := s.Emotions[1]; e != (eval.Emotion{WeightedAccuracy: 100, F1: 100}) {
+		t.Errorf("one that nobody has: %+v", e)
+	}
+	if v := s.Values()["happiness/weighted_accuracy"]; v != s.Emotions[0].WeightedAccuracy {
+		t.Errorf("logged as %v", v)
+	}
+	if text := s.Table(); !strings.Contains(text, "weighted accuracy %") || !strings.Contains(text, "\nfear ") {
+		t.Error(text)
 	}
 	task.Train.Sentences, task.Test.Sentences = nil, nil
 	if s, err = task.Run(t.Context()); err != nil || s.Width != 1 || s.MAE < .1 {

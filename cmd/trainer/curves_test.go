@@ -84,6 +84,7 @@ func curveRuns(images, judge, features string) []curveRun {
 		{"geoalign", "geoalign", with(slices.Concat(geodesic, curveMulti), "objective.geometric.neighbours=3", "objective.geometric.pool=2")},
 		{"geomm", "geomm", geodesic},
 		{"geomm-clip", "geomm-clip", slices.Concat(dual, curveQueue, curveDistill, curveGraph)},
+		{"geomm-flip", "geomm-flip", slices.Concat(dual, curveQueue, curveDistill, curveGraph)},
 		{"geomm-mafa", "geomm-mafa", with(geodesic, "objective.mafa.connector="+judge, "objective.mafa.positive_above=0.5", "objective.mafa.negative_below=0.4")},
 		{"geomm-tcl", "geomm-tcl", geodesic},
 		{"gssf-sgraf", "gssf-sgraf", with(slices.Concat(dual, curveHost), "model.interaction.kind=sgr")},

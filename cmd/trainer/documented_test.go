@@ -236,3 +236,64 @@ func anchor(heading string) string {
 		return -1
 	}, strings.ToLower(heading))
 }
+
+// TestDocumentedPapers: what a row of docs/papers.md names is there: its keys, its files, and the tests and cases of
+// make parity that judge it. A row without any of the latter says that something is missing or links to a page.
+func TestDocumentedPapers(t *testing.T) {
+	tests := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range function.FindAllStringSubmatch(string(text), -1) {
+			tests[m[1]] = true
+		}
+		return err
+	})
+	check.OK(t, err)
+	parity := string(check.Get(os.ReadFile(filepath.Join(repository, "docs", "interop.md")))(t))
+	page := string(check.Get(os.ReadFile(filepath.Join(repository, "docs", "papers.md")))(t))
+	named := regexp.MustCompile("`([^`]+)`")
+	rows := 0
+	for line := range strings.Lines(page) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 5 || strings.HasPrefix(cells[0], "-") || strings.TrimSpace(cells[0]) == "where" {
+			continue
+		}
+		rows++
+		names := func(cell int) (list []string) {
+			for _, m := range named.FindAllStringSubmatch(cells[cell], -1) {
+				list = append(list, m[1])
+			}
+			return list
+		}
+		for _, key := range names(2) {
+			if !slices.Contains(config.Paths(), key) && !strings.HasPrefix(key, "trainer ") {
+				t.Errorf("%sthere is no key %s", line, key)
+			}
+		}
+		if len(names(2)) == 0 && !strings.HasPrefix(strings.TrimSpace(cells[2]), "none: ") {
+			t.Errorf("%sneither a key nor why there is none", line)
+		}
+		files := names(3)
+		for _, file := range files {
+			if _, err := os.Stat(filepath.Join(repository, file)); err != nil {
+				t.Errorf("%s%v", line, err)
+			}
+		}
+		judges := names(4)
+		for _, judge := range judges {
+			if !tests[judge] && !strings.Contains(parity, "\n| "+judge+", ") {
+				t.Errorf("%s%s is neither a test nor a case of parity", line, judge)
+			}
+		}
+		if len(files) == 0 || len(judges) == 0 && !regexp.MustCompile(`missing: |\]\(`).MatchString(cells[4]) {
+			t.Errorf("%sno file, or nothing judges it", line)
+		}
+	}
+	if rows < 90 {
+		t.Errorf("%d rows alone", rows)
+	}
+}

@@ -1,5 +1,5 @@
 // Package utterances reads utterances with a sentiment, as CMU-MOSEI and CMU-MOSI have them: for each one a sequence of
-// features of every modality (text, audio, vision) and a label from -3 to 3.
+// features of every modality (text, audio, vision) and a label from -3 to 3, of MOSEI with the strengths of six emotions.
 //
 //	set, err := utterances.Load("train.npz", []string{"text", "audio"})
 //
@@ -22,20 +22,24 @@ var Modalities = []string{"text", "audio", "vision"}
 // labels is the name of the array of labels.
 const labels = "labels"
 
+// Emotions are those of CMU-MOSEI, in the order in which its labels have them behind the sentiment.
+var Emotions = []string{"happiness", "sadness", "anger", "surprise", "disgust", "fear"}
+
 // Largest is the largest size of a label.
 const Largest = 3
 
 // Set is the utterances of a file, each sequence pooled to the mean of its steps.
 type Set struct {
 	Labels    []float64            // N, from -3 to 3
+	Emotions  [][]float64          // of each of Emotions N strengths from 0 to 3; nil: the file has the sentiment alone
 	Pooled    map[string][]float32 // (N, D) by modality
 	Width     map[string]int       // D by modality
 	Empty     map[string]int       // utterances without a step, by modality: their mean is 0
 	NotFinite int                  // numbers that are none, read as 0: the audio features of MOSEI have some
 }
 
-// Load reads a .npz or .safetensors file with the array labels (N, 1) or (N, 1, 1) and an array (N, L, D) of each of
-// some modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not
+// Load reads a .npz or .safetensors file with the array labels (N, 1), or (N, 7) with the emotions, either also as (N, 1,
+// 1) and (N, 1, 7), and an array (N, L, D) of each of some modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not
 // have one L: they are pooled each by itself. They must have one N. A modality may also be (N, D), which is pooled
 // already. An error names the file and the array.
 func Load(path string, modalities []string) (*Set, error) {
@@ -64,9 +68,21 @@ func Load(path string, modalities []string) (*Set, error) {
 		return errors.Join(err, m.Close())
 	}
 	err := read(labels, func(m *features.Matrix, row []float32) error {
+		if len(row) != 1 && len(row) != 1+len(Emotions) {
+			return fmt.Errorf("has %d numbers: want the sentiment, or it and %d emotions", len(row), len(Emotions))
+		}
 		v := float64(row[0])
-		if len(row) != 1 || !(math.Abs(v) <= Largest) {
-			return fmt.Errorf("has %v: want one number from -%d to %d", row[:min(len(row), 4)], Largest, Largest)
+		if !(math.Abs(v) <= Largest) {
+			return fmt.Errorf("has %v: want one number from -%d to %d", row[:1], Largest, Largest)
+		}
+		if len(row) > 1 && s.Emotions == nil {
+			s.Emotions = make([][]float64, len(Emotions))
+		}
+		for k, strength := range row[1:] {
+			if !(strength >= 0 && strength <= Largest) {
+				return fmt.Errorf("has %v for %s: want a strength from 0 to %d", strength, Emotions[k], Largest)
+			}
+			s.Emotions[k] = append(s.Emotions[k], float64(strength))
 		}
 		s.Labels = append(s.Labels, v)
 		return nil

@@ -97,7 +97,7 @@ func TestLoadErrors(t *testing.T) {
 	}{
 		{[]int{2, 1}, []float32{1, 3.5}, "audio", `array "labels": row 1 has [3.5]: want one number from -3 to 3`},
 		{[]int{2, 1}, []float32{1, float32(math.NaN())}, "audio", "row 1 has [NaN]"},
-		{[]int{1, 2}, []float32{1, 2}, "audio", "row 0 has [1 2]"},
+		{[]int{1, 2}, []float32{1, 2}, "audio", "row 0 has 2 numbers"},
 		{[]int{3, 1}, []float32{1, 2, 3}, "audio", `array "audio": has 2 utterances and "labels" 3`},
 		{[]int{2, 1}, []float32{1, 2}, "vision", "vision"},
 		{[]int{2, 1}, []float32{1, 2}, "smell", `there is no modality "smell"`},
@@ -132,4 +132,25 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// TestLoadEmotions: labels of seven numbers are the sentiment and six emotions.
+func TestLoadEmotions(t *testing.T) {
+	shapes := map[string][]int{"labels": {2, 7}, "vision": {2, 1}}
+	labels := []float32{-1, 0, 1, 0, 2.5, 0, 0, 3, 3, 0, 0, 0, 0, 0.5}
+	s, err := Load(save(t, shapes, map[string][]float32{"labels": labels, "vision": {1, 2}}), []string{"vision"})
+	if err != nil || !slices.Equal(s.Labels, []float64{-1, 3}) || !slices.Equal(s.Emotions[0], []float64{0, 3}) ||
+		!slices.Equal(s.Emotions[3], []float64{2.5, 0}) || !slices.Equal(s.Emotions[5], []float64{0, 0.5}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	labels[8] = -0.5
+	_, err = Load(save(t, shapes, map[string][]float32{"labels": labels, "vision": {1, 2}}), nil)
+	if err == nil || !strings.Contains(err.Error(), "row 1 has -0.5 for happiness: want a strength from 0 to 3") {
+		t.Error(err)
+	}
+	shapes["labels"] = []int{7, 2}
+	_, err = Load(save(t, shapes, map[string][]float32{"labels": labels, "vision": {1, 2}}), nil)
+	if err == nil || !strings.Contains(err.Error(), "has 2 numbers: want the sentiment, or it and 6 emotions") {
+		t.Error(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/geoalign/geoalign/data/sentencepairs"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/tasks/probe"
 )
@@ -21,60 +22,79 @@ const (
 func (s Sentences) classes(ctx context.Context, r *PairScores, t PairTask, v Vectors, p *Picture) error {
 	spec, pairs := t.Test.Task, t.Test.Pairs
 	k := len(spec.Classes)
-	r.Classes, r.Rules, r.Constant, r.Nearest = spec.Classes, map[string]float64{}, make([]float64, k),
-		int(spec.Near[0])
-	share := func(told func(i int) int32) float64 {
-		right := 0
-		for i, l := range p.Labels {
-			if told(i) == l {
-				right++
-			}
-		}
-		return 100 * float64(right) / float64(len(pairs))
-	}
+	r.Classes, r.Constant, r.Nearest = spec.Classes, make([]float64, k), int(spec.Near[0])
 	for l := range r.Constant {
-		r.Constant[l] = share(func(int) int32 { return int32(l) })
+		r.Constant[l] = shareOf(p.Labels, func(int) int32 { return int32(l) })
+	}
+	var known []sentencepairs.Pair // of training, where a rule is fitted to them
+	switch {
+	case s.fitted() && t.Train == nil:
+		r.Skipped = "there are no training pairs for the rules that are fitted"
+	case s.fitted():
+		known = t.Train.Pairs
+		r.Train = len(known)
+	}
+	r.Rules, r.Thresholds = s.byCosine(spec, p.Labels, p.Cosines, cosines(v, known), known)
+	all := sentencesOf(slices.Concat(pairs, known))
+	r.WordRules, _ = s.byCosine(spec, p.Labels, byWords(pairs, all), byWords(known, all), known)
+	if known == nil || !slices.Contains(s.Rules, ProbeRule) {
+		return nil
+	}
+	x, err := s.Classify(ctx, probe.Labelled{Features: related(v, known), Labels: labelsOf(known)},
+		probe.Labelled{Features: related(v, pairs), Labels: p.Labels}, spec.Classes, s.Encoder.Progress)
+	if err != nil {
+		return err
+	}
+	r.Rules[ProbeRule] = x.Top1
+	return nil
+}
+
+// byCosine returns the share of pairs in percent whose class each rule of the cosine tells right, and the thresholds of
+// TunedRule, which needs known pairs with their cosines.
+func (s Sentences) byCosine(spec sentencepairs.Task, labels []int32, cosines, knownCosines []float64,
+	known []sentencepairs.Pair) (rules map[string]float64, tuned eval.Thresholds) {
+	k := len(spec.Classes)
+	rules = map[string]float64{}
+	place := func(cut eval.Thresholds) float64 {
+		return shareOf(labels, func(i int) int32 { return spec.Near[cut.Place(cosines[i])] })
 	}
 	if slices.Contains(s.Rules, FixedRule) {
-		cut := eval.FixedThresholds(k)
-		r.Rules[FixedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
+		rules[FixedRule] = place(eval.FixedThresholds(k))
 	}
 	if slices.Contains(s.Rules, KMeansRule) {
-		cut := eval.ClusterThresholds(p.Cosines, k)
-		clusters := make([]int, len(pairs))
-		for i, c := range p.Cosines {
+		cut := eval.ClusterThresholds(cosines, k)
+		clusters := make([]int, len(cosines))
+		for i, c := range cosines {
 			clusters[i] = cut.Place(c)
 		}
-		class := eval.MatchClusters(clusters, p.Labels, k)
-		r.Rules[KMeansRule] = share(func(i int) int32 { return class[clusters[i]] })
+		class := eval.MatchClusters(clusters, labels, k)
+		rules[KMeansRule] = shareOf(labels, func(i int) int32 { return class[clusters[i]] })
 	}
-	if !s.fitted() {
-		return nil
+	if slices.Contains(s.Rules, TunedRule) && known != nil {
+		tuned = eval.TuneThresholds(knownCosines, labelsOf(known), spec.Near)
+		rules[TunedRule] = place(tuned)
 	}
-	if t.Train == nil {
-		r.Skipped = "there are no training pairs for the rules that are fitted"
-		return nil
-	}
-	train := t.Train.Pairs
-	r.Train = len(train)
-	labels := make([]int32, len(train))
-	for i, x := range train {
-		labels[i] = x.Label
-	}
-	if slices.Contains(s.Rules, TunedRule) {
-		cut := eval.TuneThresholds(cosines(v, train), labels, spec.Near)
-		r.Thresholds = cut
-		r.Rules[TunedRule] = share(func(i int) int32 { return spec.Near[cut.Place(p.Cosines[i])] })
-	}
-	if slices.Contains(s.Rules, ProbeRule) {
-		x, err := s.Classify(ctx, probe.Labelled{Features: related(v, train), Labels: labels},
-			probe.Labelled{Features: related(v, pairs), Labels: p.Labels}, spec.Classes, s.Encoder.Progress)
-		if err != nil {
-			return err
+	return rules, tuned
+}
+
+// shareOf is the share of labels that are told right, in percent.
+func shareOf(labels []int32, told func(i int) int32) float64 {
+	right := 0
+	for i, l := range labels {
+		if told(i) == l {
+			right++
 		}
-		r.Rules[ProbeRule] = x.Top1
 	}
-	return nil
+	return 100 * float64(right) / float64(len(labels))
+}
+
+// labelsOf lists the classes of pairs.
+func labelsOf(pairs []sentencepairs.Pair) []int32 {
+	list := make([]int32, len(pairs))
+	for i, x := range pairs {
+		list[i] = x.Label
+	}
+	return list
 }
 
 // fitted says whether a rule is fitted to training pairs.

@@ -49,7 +49,7 @@ func (s Scores) Values() map[string]float64 {
 	correlation := func(prefix string, c eval.Correlation) {
 		m[prefix+"spearman"], m[prefix+"pearson"] = 100*c.Spearman, 100*c.Pearson
 	}
-	mean := 0.0
+	mean, words := 0.0, 0.0
 	scored := s.scored()
 	for _, t := range s.Tasks {
 		switch {
@@ -57,6 +57,10 @@ func (s Scores) Values() map[string]float64 {
 			prefix := "sts/" + t.Task + "/"
 			correlation(prefix, t.STS.All)
 			mean += t.STS.All.Spearman / float64(len(scored))
+			if t.Words != nil {
+				m[prefix+"tfidf_spearman"] = 100 * t.Words.Spearman
+				words += t.Words.Spearman / float64(len(scored))
+			}
 			if len(t.STS.Parts) > 1 {
 				correlation(prefix+"mean_", t.STS.Mean)
 				correlation(prefix+"weighted_", t.STS.Weighted)
@@ -69,6 +73,9 @@ func (s Scores) Values() map[string]float64 {
 			for rule, v := range t.Rules {
 				m[prefix+rule] = v
 			}
+			for rule, v := range t.WordRules {
+				m[prefix+"tfidf_"+rule] = v
+			}
 			_, m[prefix+"majority"] = t.Majority()
 			m[prefix+"constant"] = t.Constant[t.Nearest]
 		}
@@ -79,7 +86,7 @@ func (s Scores) Values() map[string]float64 {
 		}
 	}
 	if len(scored) > 1 {
-		m["sts/mean/spearman"] = 100 * mean
+		m["sts/mean/spearman"], m["sts/mean/tfidf_spearman"] = 100*mean, 100*words
 	}
 	return m
 }

@@ -26,8 +26,8 @@ func sentenceOutcome(t *testing.T) Scores {
 		Picture: &Picture{Task: "mrpc", Pairs: []sentencepairs.Pair{{A: "a", B: "b", Label: 1}, {A: "c", B: "d"}}, First: []float32{1, 0, 0, 0, 1, 0}, Second: []float32{1, 1, 0, 0, 0, 1}, Width: 3,
 			Cosines: []float64{.7, .1, .2}, Labels: []int32{1, 0, 0}, Scores: []float64{0, 0, 0}, Spec: spec},
 		Tasks: []PairScores{
-			{Task: "mrpc", Split: "val", Pairs: 3, Classes: spec.Classes, Rules: map[string]float64{"fixed": 60}, Constant: []float64{66, 34}, Nearest: 1, Skipped: "there is no file"},
-			{Task: "stsb", Pairs: 10, STS: &eval.STS{Parts: []eval.STSPart{{Pairs: 10, Correlation: half}}, All: half, Mean: half, Weighted: half}},
+			{Task: "mrpc", Split: "val", Pairs: 3, Classes: spec.Classes, Rules: map[string]float64{"fixed": 60}, WordRules: map[string]float64{"fixed": 55}, Constant: []float64{66, 34}, Nearest: 1, Skipped: "there is no file"},
+			{Task: "stsb", Pairs: 10, Words: &eval.Correlation{Spearman: .4, Pearson: .1}, STS: &eval.STS{Parts: []eval.STSPart{{Pairs: 10, Correlation: half}}, All: half, Mean: half, Weighted: half}},
 			{Task: "sts12", Pairs: 20, STS: &eval.STS{Parts: []eval.STSPart{{Name: "x", Pairs: 5, Correlation: half}, {Name: "y", Pairs: 15}}, All: eval.Correlation{Spearman: .3}, Mean: eval.Correlation{Spearman: .25}, Weighted: eval.Correlation{Spearman: .125}},
 				Isotropy: &eval.Isotropy{Rows: 4, Width: 3, Cosine: .9, EffectiveRank: 2, Positives: 1, Spectrum: []float64{2, 1}}},
 		}}
@@ -38,7 +38,7 @@ func TestSentencesScores(t *testing.T) {
 	s := sentenceOutcome(t)
 	values := s.Values()
 	for name, want := range map[string]float64{
-		"pairs/mrpc/fixed": 60, "pairs/mrpc/majority": 66, "pairs/mrpc/constant": 34, "sts/stsb/spearman": 50, "sts/stsb/pearson": 25,
+		"pairs/mrpc/fixed": 60, "pairs/mrpc/tfidf_fixed": 55, "sts/stsb/tfidf_spearman": 40, "sts/mean/tfidf_spearman": 20, "pairs/mrpc/majority": 66, "pairs/mrpc/constant": 34, "sts/stsb/spearman": 50, "sts/stsb/pearson": 25,
 		"sts/sts12/spearman": 30, "sts/sts12/mean_spearman": 25, "sts/sts12/weighted_spearman": 12.5, "sts/sts12/x/spearman": 50, "sts/mean/spearman": 40,
 		"isotropy/sts12/mean_cosine": .9, "isotropy/sts12/effective_rank": 2, "isotropy/sts12/alignment": 0,
 	} {
@@ -63,8 +63,9 @@ func TestSentencesScores(t *testing.T) {
 	}
 	text := s.Table()
 	for _, want := range []string{
-		"similarity, %         pairs  Spearman  Pearson\nstsb                     10     50.00    25.00\nsts12 x                   5     50.00    25.00\n",
-		"sts12, all pairs         20     30.00     0.00\n", "accuracy, %  pairs  training  fixed  probe", "66.00 (not_equivalent)", "34.00 (equivalent)", "mrpc: there is no file\n", "1 without a label\n", "mean cosine",
+		"similarity, %         pairs  Spearman  Pearson\nstsb                     10     50.00    25.00\nstsb, TF-IDF             10     40.00    10.00\nsts12 x                   5     50.00    25.00\n",
+		"mrpc val, TF-IDF      3         0  55.00      -",
+		"sts12, all pairs         20     30.00     0.00\n", "accuracy, %       pairs  training  fixed  probe", "66.00 (not_equivalent)", "34.00 (equivalent)", "mrpc: there is no file\n", "1 without a label\n", "mean cosine",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

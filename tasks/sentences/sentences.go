@@ -51,11 +51,13 @@ type PairScores struct {
 	Pairs int    `json:"pairs"`
 	Train int    `json:"train,omitempty"`
 
-	STS *eval.STS `json:"sts,omitempty"` // of a task with scores
+	STS   *eval.STS         `json:"sts,omitempty"`   // of a task with scores
+	Words *eval.Correlation `json:"words,omitempty"` // of all its pairs, by TF-IDF of their words instead of the encoder
 
 	// Of a task with classes, in percent of the pairs.
 	Classes    []string           `json:"classes,omitempty"`
 	Rules      map[string]float64 `json:"rules,omitempty"`      // by the name of the rule
+	WordRules  map[string]float64 `json:"word_rules,omitempty"` // the same by TF-IDF; of ProbeRule none
 	Thresholds []float64          `json:"thresholds,omitempty"` // of TunedRule
 	Constant   []float64          `json:"constant,omitempty"`   // of the answer that is always one class, by class
 	Nearest    int                `json:"nearest"`              // class of similar pairs
@@ -127,7 +129,8 @@ func (s Sentences) task(ctx context.Context, t PairTask, drawn bool) (PairScores
 			names, ends = append(names, part.Name), append(ends, part.Last)
 		}
 		sts := eval.MeasureSTS(p.Cosines, p.Scores, names, ends)
-		r.STS = &sts
+		words := eval.Correlate(byWords(pairs, sentencesOf(pairs)), p.Scores)
+		r.STS, r.Words = &sts, &words
 	} else if err := s.classes(ctx, &r, t, v, p); err != nil {
 		return r, nil, err
 	}

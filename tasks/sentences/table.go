@@ -38,9 +38,15 @@ func (s Scores) correlations() [][]string {
 		rows = append(rows, []string{name, fmt.Sprint(pairs), fmt.Sprintf("%.2f", 100*c.Spearman),
 			fmt.Sprintf("%.2f", 100*c.Pearson)})
 	}
+	words := func(t PairScores) {
+		if t.Words != nil {
+			line(named(t)+", TF-IDF", t.Pairs, *t.Words)
+		}
+	}
 	for _, t := range s.scored() {
 		if len(t.STS.Parts) == 1 {
 			line(named(t), t.Pairs, t.STS.All)
+			words(t)
 			continue
 		}
 		for _, p := range t.STS.Parts {
@@ -49,6 +55,7 @@ func (s Scores) correlations() [][]string {
 		line(named(t)+", all pairs", t.Pairs, t.STS.All)
 		line(named(t)+", mean of files", t.Pairs, t.STS.Mean)
 		line(named(t)+", mean by pairs", t.Pairs, t.STS.Weighted)
+		words(t)
 	}
 	return rows
 }
@@ -61,17 +68,23 @@ func (s Scores) accuracies() [][]string {
 		if t.STS != nil {
 			continue
 		}
-		row := []string{named(t), fmt.Sprint(t.Pairs), fmt.Sprint(t.Train)}
-		for _, rule := range s.Rules {
-			cell := "-"
-			if v, ok := t.Rules[rule]; ok {
-				cell = fmt.Sprintf("%.2f", v)
+		row := func(name string, by map[string]float64) []string {
+			list := []string{name, fmt.Sprint(t.Pairs), fmt.Sprint(t.Train)}
+			for _, rule := range s.Rules {
+				cell := "-"
+				if v, ok := by[rule]; ok {
+					cell = fmt.Sprintf("%.2f", v)
+				}
+				list = append(list, cell)
 			}
-			row = append(row, cell)
+			return list
 		}
 		class, share := t.Majority()
-		rows = append(rows, append(row, fmt.Sprintf("%.2f (%s)", share, class),
+		rows = append(rows, append(row(named(t), t.Rules), fmt.Sprintf("%.2f (%s)", share, class),
 			fmt.Sprintf("%.2f (%s)", t.Constant[t.Nearest], t.Classes[t.Nearest])))
+		if len(t.WordRules) > 0 {
+			rows = append(rows, append(row(named(t)+", TF-IDF", t.WordRules), "", ""))
+		}
 	}
 	return rows
 }

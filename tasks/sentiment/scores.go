@@ -3,6 +3,7 @@ package sentiment
 import (
 	"fmt"
 
+	"github.com/geoalign/geoalign/data/utterances"
 	"github.com/geoalign/geoalign/eval"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/tasks"
@@ -13,8 +14,9 @@ import (
 type Scores struct {
 	eval.Sentiment
 	Constant eval.Sentiment
-	Train    int // training utterances
-	Width    int // features of an utterance
+	Emotions []eval.Emotion // of utterances.Emotions; nil: the files lack them
+	Train    int            // training utterances
+	Width    int            // features of an utterance
 	// NotFinite is the numbers of the files that are none.
 	NotFinite int
 }
@@ -32,6 +34,10 @@ func (s Scores) Values() map[string]float64 {
 	m := tasks.Values(s.Sentiment.Values())
 	for _, v := range s.Constant.Values() {
 		m["constant_"+v.Name] = v.Value
+	}
+	for k, e := range s.Emotions {
+		name := utterances.Emotions[k]
+		m[name+"/weighted_accuracy"], m[name+"/f1"] = e.WeightedAccuracy, e.F1
 	}
 	return m
 }
@@ -60,6 +66,14 @@ func (s Scores) Table() string {
 			fmt.Sprintf("%.4f", x.Pearson)})
 	}
 	text := tasks.Aligned(rows)
+	if s.Emotions != nil {
+		rows = [][]string{{"emotion", "share %", "weighted accuracy %", "F1 %"}}
+		for k, e := range s.Emotions {
+			rows = append(rows, []string{utterances.Emotions[k], fmt.Sprintf("%.2f", e.Share),
+				fmt.Sprintf("%.2f", e.WeightedAccuracy), fmt.Sprintf("%.2f", e.F1)})
+		}
+		text += "\n" + tasks.Aligned(rows)
+	}
 	if s.NotFinite > 0 {
 		text += fmt.Sprintf("\n%s of the files are not finite numbers and read as 0.\n",
 			words.Count(s.NotFinite, "number"))

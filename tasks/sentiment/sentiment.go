@@ -53,7 +53,37 @@ func (t Sentiment) Run(ctx context.Context) (Scores, error) {
 	s.Train, s.Width = len(t.Train.Set.Labels), d
 	s.Sentiment = eval.MeasureSentiment(layer.Predict(test), t.Test.Set.Labels)
 	s.Constant = eval.MeasureSentiment(constant, t.Test.Set.Labels)
-	return s, nil
+	s.Emotions, err = t.emotions(train, test, d)
+	return s, err
+}
+
+// emotions tells each emotion that both parts have by a linear layer of its own, fitted to 1 where an utterance has any
+// of it and 0 elsewhere: it is there where the layer says more than the share of training utterances with it.
+func (t Sentiment) emotions(train, test []float32, d int) ([]eval.Emotion, error) {
+	if t.Train.Set.Emotions == nil || t.Test.Set.Emotions == nil {
+		return nil, nil
+	}
+	var list []eval.Emotion
+	for k := range utterances.Emotions {
+		known := t.Train.Set.Emotions[k]
+		targets, share := make([]float64, len(known)), 0.0
+		for i, strength := range known {
+			if strength > 0 {
+				targets[i] = 1
+				share += 1 / float64(len(known))
+			}
+		}
+		layer, err := eval.FitLinear(train, d, targets, t.Penalty)
+		if err != nil {
+			return nil, err
+		}
+		var told, has []bool
+		for i, v := range layer.Predict(test) {
+			told, has = append(told, v > share), append(has, t.Test.Set.Emotions[k][i] > 0)
+		}
+		list = append(list, eval.MeasureEmotion(told, has))
+	}
+	return list, nil
 }
 
 // features concatenates what the utterances of a part have: (n, d).
