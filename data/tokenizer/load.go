@@ -69,15 +69,6 @@ func isFile(path string) bool {
 }
 
 func read(path, template string, b []byte) (*Tokenizer, error) {
-	words, err := parseWordVocab(b)
-	switch {
-	case err != nil:
-		return nil, err
-	case words != nil && template == TemplateALBEF:
-		return nil, fmt.Errorf("tokenizer: a vocabulary of words has <start> and <end> around a text, which data.template = %q does not fit: set it to %q", TemplateALBEF, TemplateFile)
-	case words != nil && template == TemplateFile:
-		return words.build(roles{})
-	}
 	if template == TemplateALBEF {
 		f, err := plainFile(b)
 		var t *Tokenizer
@@ -85,7 +76,9 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		case err != nil:
 		case f == nil:
 			t, err = parseVocab(b)
-		case isVocabJSON(b):
+		case f.words != nil:
+			return nil, fmt.Errorf("tokenizer: a vocabulary of words has <start> and <end> around a text, which data.template = %q does not fit: set it to %q", TemplateALBEF, TemplateFile)
+		case f.vocab != nil:
 			err = errors.New("tokenizer: a vocab.json beside merges.txt is of BPE")
 		default:
 			return f.albef()
@@ -121,15 +114,20 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		if f, err = parseCLIPMerges(b); err == nil && c.roles.pad == "" {
 			c.roles.pad = "!" // id 0
 		}
-	case isVocabJSON(b):
-		var merges []byte
-		if merges, err = files.Read(filepath.Join(filepath.Dir(path), "merges.txt"), files.MaxVocabulary); err != nil {
-			return nil, fmt.Errorf("tokenizer: a vocab.json needs its merges.txt beside it: %w", err)
-		}
-		f, err = parseVocabAndMerges(b, merges, c)
 	default:
-		if f, err = plainFile(b); err == nil && f == nil {
+		f, err = plainFile(b)
+		switch {
+		case err != nil:
+		case f == nil:
 			f, err = parseBERTVocab(b, c)
+		case f.words != nil:
+			f, err = wordFile(f.words)
+		case f.vocab != nil:
+			var merges []byte
+			if merges, err = files.Read(filepath.Join(filepath.Dir(path), "merges.txt"), files.MaxVocabulary); err != nil {
+				return nil, fmt.Errorf("tokenizer: a vocab.json needs its merges.txt beside it: %w", err)
+			}
+			f, err = withMerges(f.vocab, merges, c)
 		}
 	}
 	if err != nil {
@@ -145,12 +143,6 @@ func plainFile(b []byte) (*jsonFile, error) {
 		return nil, nil
 	}
 	return readJSON(b)
-}
-
-// isVocabJSON reports whether b is an object of tokens with their ids.
-func isVocabJSON(b []byte) bool {
-	var ids map[string]int32
-	return json.Unmarshal(b, &ids) == nil && len(ids) > 0
 }
 
 // unzip undoes gzip, up to the size of a vocabulary.
@@ -180,7 +172,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 	if f == nil {
 		return parseVocab(b)
 	}
-	k, err := f.modelKind()
+	k, err := f.Model.kind()
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ type Tokenizer struct {
 	// begins says whether what is left of a normalised text begins it, where a step asks; nil: always.
 	begins func(plain string) bool
 
-	begin, end []int32 // around a text
-	stored     []byte  // the tokenizer.json, nil for TemplateALBEF
+	begin, end []int32                // around a text
+	stored     func() ([]byte, error) // the tokenizer.json, nil for TemplateALBEF
 
 	pad, unk, cls, sep, mask int32 // -1: there is none; pad is always there
 	padRow                   int32
@@ -191,7 +191,12 @@ func (t *Tokenizer) Equal(o *Tokenizer) bool {
 	if t.albef && o.albef {
 		return t.opt == o.opt && slices.Equal(t.tokens, o.tokens)
 	}
-	return t.albef == o.albef && bytes.Equal(t.stored, o.stored)
+	if t.albef || o.albef {
+		return false
+	}
+	a, errA := t.stored()
+	b, errB := o.stored()
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // Encode returns the ids of text with what stands around it, at most maxTokens in all

@@ -38,18 +38,6 @@ type scoredText struct {
 	score float64
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *scoredText) UnmarshalJSON(b []byte) error {
-	var pair []json.RawMessage
-	if err := json.Unmarshal(b, &pair); err != nil || len(pair) != 2 {
-		return fmt.Errorf("a token of Unigram must be a text and a score (got %.60s)", b)
-	}
-	if err := json.Unmarshal(pair[0], &s.text); err != nil {
-		return err
-	}
-	return json.Unmarshal(pair[1], &s.score)
-}
-
 // MarshalJSON implements json.Marshaler.
 func (s scoredText) MarshalJSON() ([]byte, error) { return json.Marshal([]any{s.text, s.score}) }
 
