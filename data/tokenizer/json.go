@@ -23,6 +23,7 @@ type jsonFile struct {
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
 	Model         modelFile       `json:"model"`
+	KnownOnly     bool            `json:"known_only,omitempty"` // of this module alone: see TemplateKnown
 
 	// A JSON file of another kind has one of these instead.
 	vocab map[string]int32 // of a vocab.json, beside which merges.txt lies
@@ -185,7 +186,7 @@ func tooLong(token string) error {
 
 // build is the tokenizer of f with TemplateFile. roles are the names of special tokens that its folder gives.
 func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
-	t = &Tokenizer{unk: -1, cls: -1, sep: -1, mask: -1}
+	t = &Tokenizer{unk: -1, cls: -1, sep: -1, mask: -1, knownOnly: f.KnownOnly}
 	if t.kind, err = f.Model.kind(); err != nil {
 		return nil, err
 	}
@@ -202,11 +203,18 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 			f.Added = append(f.Added, a)
 		}
 	}
+	cloned := false // added tokens are not the model's, whose map this is
 	for _, a := range f.Added {
-		if id, ok := t.ids[a.Content]; ok && id != a.ID {
+		id, ok := t.ids[a.Content]
+		if ok && id != a.ID {
 			return nil, fmt.Errorf("tokenizer: added token %q has id %d, in model.vocab %d", a.Content, a.ID, id)
 		}
-		t.ids[a.Content] = a.ID
+		if !ok && !cloned {
+			t.ids, cloned = maps.Clone(t.ids), true
+		}
+		if !ok {
+			t.ids[a.Content] = a.ID
+		}
 	}
 	// Real vocabularies have a few gaps; a wild id would take memory.
 	if t.tokens, err = byID(t.ids, 2*len(t.ids)+1024); err != nil {
@@ -234,7 +242,7 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 		}
 	}
 	t.raw, t.normal = newAddedTokens(f.Added, false, nil), newAddedTokens(f.Added, true, t.normalize)
-	if err := f.pad(t, roles.pad); err != nil {
+	if err := f.pad(t, roles); err != nil {
 		return nil, err
 	}
 	if len(t.begin) > 0 {
@@ -321,7 +329,6 @@ func (f *jsonFile) buildModel(t *Tokenizer) error {
 	default:
 		return fmt.Errorf("tokenizer: tokenizer.json holds a %s model: only WordPiece, BPE, Unigram and WordLevel are supported", t.kind)
 	}
-	t.ids = maps.Clone(t.ids) // those of added tokens are not the model's
 	return nil
 }
 
@@ -331,8 +338,8 @@ var padNames = []string{PadToken, "<pad>", "<|pad|>", "</s>", "<|endoftext|>", "
 const ownPads = 3
 
 // pad finds what pads texts: the token that name or the file names, or one of a usual name.
-func (f *jsonFile) pad(t *Tokenizer, name string) error {
-	p := f.Padding
+func (f *jsonFile) pad(t *Tokenizer, roles roles) error {
+	p, name := f.Padding, roles.pad
 	switch {
 	case name != "":
 		id, ok := t.ids[name]
@@ -342,7 +349,12 @@ func (f *jsonFile) pad(t *Tokenizer, name string) error {
 		p = newPadding(id, name)
 	case p == nil:
 		i := slices.IndexFunc(padNames, func(s string) bool { _, ok := t.ids[s]; return ok })
-		if i < 0 {
+		switch {
+		case i < 0 && roles.bare: // the mean reads no padding
+			p = newPadding(0, t.Token(0))
+			f.Padding, t.padRow = p, -1
+			return nil
+		case i < 0:
 			return fmt.Errorf("tokenizer: no token to pad with: name it as pad_token in a tokenizer_config.json beside the file")
 		}
 		p = newPadding(t.ids[padNames[i]], padNames[i])

@@ -89,9 +89,8 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		}
 		return t, err
 	}
-	if template != TemplateFile {
-		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF,
-			TemplateFile)
+	if !slices.Contains(Templates, template) {
+		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s", template, strings.Join(Templates, ", "))
 	}
 	c, err := readConfigBeside(path)
 	if err != nil {
@@ -132,6 +131,9 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if template != TemplateFile {
+		f.PostProcessor, f.KnownOnly, c.roles.bare = nil, template == TemplateKnown, true
 	}
 	return f.build(c.roles)
 }
@@ -186,6 +188,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 type roles struct {
 	pad, unk string
 	added    []added
+	bare     bool // a text may be without a token to pad with
 }
 
 // folderConfig is a tokenizer_config.json.

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -11,15 +12,15 @@ import (
 // modelFile is the model of a tokenizer.json. Its vocabulary and merges, nearly all of a file, are read once and
 // without encoding/json.
 type modelFile struct {
-	text   json.RawMessage // as the file has it, nil: none
-	rest   []byte          // without vocabulary and merges
+	text   string // as the file has it, "": none
+	rest   []byte // without vocabulary and merges
 	ids    map[string]int32
 	scored []scoredText // instead of ids, of Unigram
 	merges [][2]string  // nil: none
 }
 
 // MarshalJSON implements json.Marshaler.
-func (m modelFile) MarshalJSON() ([]byte, error) { return m.text.MarshalJSON() }
+func (m modelFile) MarshalJSON() ([]byte, error) { return []byte(cmp.Or(m.text, "null")), nil }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *modelFile) UnmarshalJSON(b []byte) error {
@@ -63,7 +64,7 @@ func (m *modelFile) read(r *strictjson.Reader) error {
 
 // kind tells the kind of the model; old files do not name it.
 func (m *modelFile) kind() (string, error) {
-	if m.text == nil {
+	if m.text == "" {
 		return "", fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
 	}
 	k, err := typeOf(m.rest)
@@ -100,6 +101,7 @@ func readIDs(r *strictjson.Reader, key string) (map[string]int32, error) {
 	}
 	var list []entry
 	err := r.Members(func(token string) error {
+		r.Peek()
 		at := r.At()
 		text, err := r.Value()
 		if err != nil {
@@ -126,33 +128,33 @@ func readIDs(r *strictjson.Reader, key string) (map[string]int32, error) {
 
 // readScored reads a list of [token, score].
 func readScored(r *strictjson.Reader) ([]scoredText, error) {
-	list := []scoredText{}
-	err := r.Array(func() error {
-		var x scoredText
-		n := 0
-		bad := func() error {
-			return fmt.Errorf("model.vocab: element %d must be a token and its score, such as [\"a\", -1.5]", len(list))
+	list, x, n := []scoredText{}, scoredText{}, 0
+	bad := func() error {
+		return fmt.Errorf("model.vocab: element %d must be a token and its score, such as [\"a\", -1.5]", len(list))
+	}
+	part := func() (err error) {
+		switch n++; {
+		case n == 1 && r.Peek() == '"':
+			x.text, err = r.String()
+			return err
+		case n == 2 && (r.Peek() == '-' || r.Peek() >= '0' && r.Peek() <= '9'):
+			text, err := r.Number()
+			if err != nil {
+				return err
+			}
+			if x.score, err = strconv.ParseFloat(text, 64); err != nil {
+				return fmt.Errorf("model.vocab: element %d: the score %.60s is out of range", len(list), text)
+			}
+			return nil
 		}
+		return bad()
+	}
+	err := r.Array(func() error {
 		if r.Peek() != '[' {
 			return bad()
 		}
-		err := r.Array(func() (err error) {
-			switch n++; {
-			case n == 1 && r.Peek() == '"':
-				x.text, err = r.String()
-				return err
-			case n == 2 && (r.Peek() == '-' || r.Peek() >= '0' && r.Peek() <= '9'):
-				text, err := r.Number()
-				if err != nil {
-					return err
-				}
-				if x.score, err = strconv.ParseFloat(text, 64); err != nil {
-					return fmt.Errorf("model.vocab: element %d: the score %.60s is out of range", len(list), text)
-				}
-				return nil
-			}
-			return bad()
-		})
+		n = 0
+		err := r.Array(part)
 		if err == nil && n != 2 {
 			err = bad()
 		}
@@ -167,10 +169,16 @@ func readMerges(r *strictjson.Reader) ([][2]string, error) {
 	if r.Peek() != '[' {
 		return nil, fmt.Errorf("model.merges must be a list of pairs of tokens")
 	}
-	list := [][2]string{}
+	list, p, n := [][2]string{}, [2]string{}, 0
+	part := func() error {
+		s, err := r.String()
+		if n < 2 {
+			p[n] = s
+		}
+		n++
+		return err
+	}
 	err := r.Array(func() error {
-		var p [2]string
-		n := 0
 		switch r.Peek() {
 		case '"':
 			s, err := r.String()
@@ -181,15 +189,8 @@ func readMerges(r *strictjson.Reader) ([][2]string, error) {
 				return fmt.Errorf("model.merges: merge %d: %w", len(list), err)
 			}
 		case '[':
-			err := r.Array(func() error {
-				s, err := r.String()
-				if n < 2 {
-					p[n] = s
-				}
-				n++
-				return err
-			})
-			if err != nil {
+			n = 0
+			if err := r.Array(part); err != nil {
 				return err
 			}
 			if n != 2 {

@@ -28,6 +28,8 @@ func (t *Tokenizer) Portable() ([]byte, error) {
 			return nil, err
 		}
 		f.Padding = newPadding(t.pad, PadToken)
+	case f.KnownOnly:
+		f.KnownOnly = false
 	case none(f.Normalizer), t.begins != nil:
 		return b, nil
 	default:

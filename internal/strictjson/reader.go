@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -41,7 +43,7 @@ func (r *Reader) Peek() byte {
 func (r *Reader) At() int { return r.at }
 
 // Since returns the text from a place to that of the reader.
-func (r *Reader) Since(at int) []byte { return []byte(r.text[at:r.at]) }
+func (r *Reader) Since(at int) string { return r.text[at:r.at] }
 
 // wants is the error of a text that goes on otherwise.
 func (r *Reader) wants(what string) error {
@@ -240,10 +242,8 @@ func escape(s string) int {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2
 	case 'u':
-		if len(s) >= 6 {
-			if _, err := strconv.ParseUint(s[2:6], 16, 16); err == nil {
-				return 6
-			}
+		if unit(s) >= 0 {
+			return 6
 		}
 	}
 	return 0
@@ -255,14 +255,57 @@ func (r *Reader) String() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for i := range len(quoted) {
-		if quoted[i] == '\\' {
-			var s string
-			err := json.Unmarshal([]byte(quoted), &s)
-			return s, err
+	return unescaped(quoted[1 : len(quoted)-1]), nil
+}
+
+// unescaped is the text that s, whose escapes are valid, stands for. Half a surrogate pair is U+FFFD, as in
+// encoding/json.
+func unescaped(s string) string {
+	i := strings.IndexByte(s, '\\')
+	if i < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for ; i >= 0; i = strings.IndexByte(s, '\\') {
+		b = append(b, s[:i]...)
+		switch c := s[i+1]; c {
+		case 'b', 'f', 'n', 'r', 't':
+			b = append(b, "\b\f\n\r\t"[strings.IndexByte("bfnrt", c)])
+		case 'u':
+			r := unit(s[i:])
+			if utf16.IsSurrogate(r) {
+				pair := utf16.DecodeRune(r, unit(s[i+6:]))
+				if r = pair; pair != utf8.RuneError {
+					i += 6
+				}
+			}
+			b = utf8.AppendRune(b, r)
+			i += 4
+		default:
+			b = append(b, c)
+		}
+		s = s[i+2:]
+	}
+	return string(append(b, s...))
+}
+
+// unit is the number of an escape \u0041 that s begins with, -1 where it begins otherwise.
+func unit(s string) rune {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return -1
+	}
+	n := rune(0)
+	for _, c := range []byte(s[2:6]) {
+		switch {
+		case c >= '0' && c <= '9':
+			n = n<<4 | rune(c-'0')
+		case c|' ' >= 'a' && c|' ' <= 'f':
+			n = n<<4 | rune(c|' '-'a'+10)
+		default:
+			return -1
 		}
 	}
-	return quoted[1 : len(quoted)-1], nil
+	return n
 }
 
 // Number reads a number and returns its text.
