@@ -69,6 +69,9 @@ func (x *facts) readSentence(folder, inner string) error {
 		if _, err := readJSON(path, &x.sentence); err != nil {
 			return err
 		}
+		if n := x.sentence.Longest; n < 0 {
+			return fmt.Errorf("%s: max_seq_length must be > 0 (got %d): leave it out where texts are as long as positions allow", path, n)
+		}
 	}
 	return x.readModules(folder)
 }

@@ -69,7 +69,8 @@ type Data struct {
 	// SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Vocab string `toml:"vocab" when:"towers"`
 	// what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the
-	// files of data.vocab say)
+	// files of data.vocab say) | bare (file, with nothing around a text) | known (bare without the unknown token, as in
+	// model2vec)
 	Template string `toml:"template" when:"words and vocab"`
 	// largest size of a learned vocabulary
 	VocabSize int `toml:"vocab_size" when:"towers and vocab=" max:"1048576"`
