@@ -148,7 +148,13 @@ def main():
                 "--set", "eval.sentences.isotropy=0", "--set", f"eval.sentences.folder={os.path.abspath(args.sts)}"]
         failed += compare_scores(np, theirs, args.sts, trainer("eval", "--checkpoint", run, *sets))
     if args.speed:
-        speed(args.speed, model, path, texts, theirs, by_onnx if session else None)
+        onnx = by_onnx if session else None
+        speed("texts of 1 to some 250 tokens", args.speed, model, path, texts, theirs, onnx)
+        short = list(dict.fromkeys(" ".join(words[(i * k) % 19] for k in range(1, 11)) for i in range(1, 19)))
+        path = os.path.join(work, "short.txt")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join(short))
+        speed("texts of 12 tokens", args.speed, model, path, short, theirs, onnx)
     if failed:
         sys.exit("real: these differ: " + ", ".join(failed))
 
@@ -240,8 +246,9 @@ def compare_scores(np, theirs, folder, table):
     return failed
 
 
-def speed(binary, model, path, texts, theirs, by_onnx):
+def speed(what, binary, model, path, texts, theirs, by_onnx):
     """Prints texts per second, and the median time of one text alone."""
+    print(what)
     environment = dict(os.environ, GEOALIGN_REAL_MODEL=model, GEOALIGN_REAL_TEXTS=path)
     out = subprocess.run([binary, "-test.run", "^$", "-test.bench", "Texts", "-test.benchtime", "3x"], env=environment,
                          check=True, stdout=subprocess.PIPE, text=True).stdout
