@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"sync"
 
-	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -65,43 +63,6 @@ func typeOf(raw json.RawMessage) (string, error) {
 	}
 	return k.Type, nil
 }
-
-func readJSON(b []byte) (*jsonFile, error) {
-	f, err := parseJSON(b)
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
-	}
-	return f, nil
-}
-
-// parseJSON reads a tokenizer.json, a vocab.json or a vocabulary of whole words in one pass.
-func parseJSON(b []byte) (*jsonFile, error) {
-	r, err := strictjson.NewReader(b)
-	if err != nil {
-		return nil, err
-	}
-	var f jsonFile
-	if vocabJSON.Match(b) {
-		if f.vocab, err = readIDs(r, "vocab.json"); err != nil {
-			return nil, err
-		}
-		return &f, r.End()
-	}
-	rest, err := r.Except(map[string]func() error{
-		"model":    func() error { return f.Model.read(r) },
-		"word2idx": func() (err error) { f.words, err = readIDs(r, "word2idx"); return err },
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.End(); err != nil || f.words != nil {
-		return &f, err
-	}
-	return &f, json.Unmarshal(rest, &f)
-}
-
-// vocabJSON is how an object of tokens with their ids begins.
-var vocabJSON = regexp.MustCompile(`^\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?[0-9]`)
 
 // albef is the tokenizer of f with TemplateALBEF.
 func (f *jsonFile) albef() (*Tokenizer, error) {
