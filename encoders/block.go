@@ -219,8 +219,8 @@ func (b BlockText) eps() float32 { return float32(b.Eps) }
 // Text encodes texts into (R*L, D), or with at into the states at M places alone, (M, D). Tokens beyond a text's length
 // are not attended to, unless Lengths is nil.
 func (b BlockText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
-	if b.Layers < 1 || b.Heads < 1 {
-		misuse("text", a.IDs, "want at least one layer and head (got %d and %d)", b.Layers, b.Heads)
+	if b.Heads < 1 {
+		misuse("text", a.IDs, "want at least one head (got %d)", b.Heads)
 	}
 	s = s.transformer(b.Layers)
 	if s.prompts() > 0 {

@@ -18,7 +18,7 @@ type TextOptions struct {
 	// 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent
 	// units over embeddings of words, of model.text.gru) | block (layers by the options of model.text.block)
 	Style string `toml:"style" fixed:"meaning"`
-	// text layers
+	// text layers; 0 with style block: words alone, as in StaticEmbedding and model2vec
 	Layers int `toml:"layers" fixed:"model" max:"128"`
 	// layers with cross-attention to the image
 	FusionLayers int `toml:"fusion_layers" when:"fused pairs or fusion_layers=0" fixed:"model" max:"128"`
@@ -70,8 +70,13 @@ func (t *TextOptions) Gives() []section.Fact {
 
 // Check implements section.Checked.
 func (t *TextOptions) Check(k *section.Checker) {
-	k.Positive("layers", "width")
+	k.Positive("width")
 	k.NotNegative("mlp", "fusion_layers")
+	if t.Style == StyleBlock { // without layers it is a table of words
+		k.NotNegative("layers")
+	} else {
+		k.Positive("layers")
+	}
 	if t.Style != StyleGRU {
 		k.Positive("heads", "positions")
 		k.Require("width", t.Heads <= 0 || t.Width%t.Heads == 0 || t.Style == StyleBlock && t.Block.HeadWidth > 0,

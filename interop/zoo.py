@@ -224,6 +224,50 @@ def deberta_v2():
 
 TEXTS = [deberta_v2, jina_v2, gte_ntk, bert, electra, ernie, albert, xlm_roberta_xl, t5, distilbert, modernbert, qwen3, nomic_bert, gte, jina_embeddings_v3, eurobert, gemma3]
 
+
+# More settings of texts, most of them at an edge of what is legal.
+def bert_odd():
+    for c in (dict(num_attention_heads=1), dict(num_hidden_layers=1), dict(num_attention_heads=24), dict(hidden_act="gelu_new"), dict(hidden_act="gelu_fast"), dict(layer_norm_eps=1e-3),
+              dict(intermediate_size=1), dict(intermediate_size=250), dict(pad_token_id=7), dict(max_position_embeddings=WORDS), dict(type_vocab_size=5), dict(tie_word_embeddings=False),
+              dict(hidden_size=36, num_attention_heads=4), dict(hidden_act="silu"), dict(hidden_act="tanh")):
+        yield T.BertForMaskedLM if "tie_word_embeddings" in c else T.BertModel, T.BertConfig(**sizes(**{**dict(max_position_embeddings=30), **c}))
+
+
+def roberta():
+    for make, config in ((T.RobertaModel, T.RobertaConfig), (T.XLMRobertaModel, T.XLMRobertaConfig), (T.CamembertModel, T.CamembertConfig)):
+        for c in (dict(), dict(layer_norm_eps=1e-3, num_attention_heads=4), dict(pad_token_id=3, hidden_act="gelu_new"), dict(type_vocab_size=2), dict(max_position_embeddings=WORDS + 2)):
+            yield make, config(**sizes(**{**dict(max_position_embeddings=34, pad_token_id=1, type_vocab_size=1), **c}))
+
+
+def mpnet():
+    for c in (dict(), dict(relative_attention_num_buckets=40), dict(num_attention_heads=2, layer_norm_eps=1e-3), dict(pad_token_id=0), dict(num_hidden_layers=1, hidden_act="gelu_new"), dict(hidden_act="relu")):
+        yield T.MPNetModel, T.MPNetConfig(**sizes(**{**dict(max_position_embeddings=34, pad_token_id=1), **c}))
+
+
+def modernbert_odd():
+    for c in (dict(local_attention=2), dict(local_attention=100), dict(global_attn_every_n_layers=1), dict(num_attention_heads=1), dict(hidden_activation="relu"), dict(norm_eps=1e-2, num_hidden_layers=2), dict(intermediate_size=7)):
+        yield T.ModernBertModel, T.ModernBertConfig(**sizes(**{**dict(max_position_embeddings=64, local_attention=6), **c}))
+
+
+def qwen3_odd():
+    for c in (dict(num_attention_heads=1, num_key_value_heads=1, head_dim=2), dict(num_attention_heads=6, num_key_value_heads=3, head_dim=4), dict(hidden_act="gelu", head_dim=8, num_key_value_heads=3),
+              dict(tie_word_embeddings=True, head_dim=8, num_key_value_heads=1), dict(use_sliding_window=True, sliding_window=4, max_window_layers=1, head_dim=8, num_key_value_heads=3)):
+        yield T.Qwen3Model, T.Qwen3Config(**sizes(**c))
+
+
+def t5_odd():
+    for c in (dict(feed_forward_proj="gated-relu"), dict(feed_forward_proj="gated-gelu", num_heads=1, d_kv=24), dict(relative_attention_num_buckets=4, relative_attention_max_distance=5), dict(d_ff=1), dict(layer_norm_epsilon=1e-2, num_layers=2)):
+        yield T.T5EncoderModel, T.T5Config(**{**dict(d_model=24, d_kv=8, num_layers=3, num_heads=3, d_ff=40, vocab_size=61), **c})
+
+
+def albert_odd():
+    for c in (dict(embedding_size=24), dict(embedding_size=1), dict(hidden_act="gelu"), dict(num_hidden_layers=1), dict(num_attention_heads=1, layer_norm_eps=1e-3), dict(num_hidden_groups=3, num_hidden_layers=6)):
+        yield T.AlbertModel, T.AlbertConfig(**sizes(**{**dict(max_position_embeddings=30, embedding_size=10), **c}))
+
+
+TEXTS += [bert_odd, roberta, mpnet, modernbert_odd, qwen3_odd, t5_odd, albert_odd]
+
+
 def saver(model, config=None):
     def save(where):
         save_file(model.state_dict(), where + "/model.safetensors")

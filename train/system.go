@@ -8,6 +8,7 @@ import (
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/data"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/model"
@@ -141,7 +142,7 @@ func (with ModelOptions) options() model.Options {
 // canMask refuses masked language modelling without a token to mask with.
 func canMask(cfg config.Config, tok *tokenizer.Tokenizer) error {
 	w := cfg.Objective.MLM.Weight
-	if w == 0 || tok == nil || tok.MaskID() >= 0 {
+	if w == 0 || tok == nil || tok.MaskID() >= 0 || !cfg.Has(section.Steps) {
 		return nil
 	}
 	return config.Errors{{Path: "objective.mlm.weight", Value: w,

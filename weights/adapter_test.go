@@ -58,3 +58,30 @@ func TestAdapterRefused(t *testing.T) {
 		}
 	}
 }
+
+// Of a matrix with an adapter any elements can be read: what is added is that of their rows, wherever a piece begins and ends.
+func TestAdapterInPieces(t *testing.T) {
+	const rows, columns, rank = 5, 4, 2
+	x := lowRank{down: make([]float32, rank*columns), up: make([]float32, rows*rank), rank: rank, scale: 0.5}
+	for i := range x.down {
+		x.down[i] = float32(i*i%7) - 3
+	}
+	for i := range x.up {
+		x.up[i] = float32(i*i%5) - 2
+	}
+	for from := range rows * columns {
+		for end := from; end <= rows*columns; end++ {
+			got := make([]float32, end-from)
+			x.add(got, from, columns)
+			for i, v := range got {
+				row, column, want := (from+i)/columns, (from+i)%columns, float32(0)
+				for k := range rank {
+					want += 0.5 * x.up[row*rank+k] * x.down[k*columns+column]
+				}
+				if v != want {
+					t.Fatalf("elements %d to %d: element %d is %v, want %v", from, end, from+i, v, want)
+				}
+			}
+		}
+	}
+}

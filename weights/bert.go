@@ -1,6 +1,9 @@
 package weights
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // bert is BERT (Devlin et al. 2019) and what has its tensors, such as MiniLM, of Hugging Face, with or without
 // its heads.
@@ -31,6 +34,11 @@ var styleEps = map[string]float64{"bert": 1e-12, "roberta": 1e-5}
 func (d *description) tokenTypes() (style string, err error) {
 	const name = "text/embeddings/token_type/weight"
 	types, ok := d.values[name]
+	if k := d.keys(); ok && len(types.shape) == 2 {
+		if err := errors.Join(d.agrees("type_vocab_size", k.whole("type_vocab_size"), types.shape[0]), k.err); err != nil {
+			return "", err
+		}
+	}
 	if !ok || len(types.shape) != 2 || types.shape[0] == 2 || types.shape[0] < 1 {
 		return "bert", nil
 	}

@@ -20,6 +20,8 @@ type Encoder struct {
 	Dense   []encoders.DenseLayer // behind the pool, whose parameters are SIDE_proj/dense/00/weight and so on
 	Unit    bool                  // vectors are of length 1
 	Lower   bool                  // texts are read in lower case
+	Bare    bool                  // no tokens stand around a text
+	Known   bool                  // of those of a text the unknown ones are left out
 	Prompts []string              // texts before a text, as data.prompts has them, in the order of their names
 	Prompt  string                // the name of the one that is used unless asked otherwise; empty: none
 	Refused []string              // what is not read: vectors would be others than those of the weights
@@ -67,6 +69,9 @@ func (x *facts) readSentence(folder, inner string) error {
 		if _, err := readJSON(path, &x.sentence); err != nil {
 			return err
 		}
+		if n := x.sentence.Longest; n < 0 {
+			return fmt.Errorf("%s: max_seq_length must be > 0 (got %d): leave it out where texts are as long as positions allow", path, n)
+		}
 	}
 	return x.readModules(folder)
 }
@@ -85,6 +90,10 @@ func (d *description) encoder() (e Encoder) {
 	refuse := func(format string, args ...any) { e.Refused = append(e.Refused, fmt.Sprintf(format, args...)) }
 	s := d.sentence
 	e.Lower, e.Prompt = s.Lower, s.Prompt
+	if e.Bare = d.family == &static; e.Bare {
+		_, e.Known = d.file.Lookup("embeddings")
+		e.Unit = len(d.modules) == 0 && d.keys().yes("normalize")
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Prompts)) {
 		e.Prompts = append(e.Prompts, name+"="+s.Prompts[name])
 		if strings.Contains(name, "=") {
@@ -106,7 +115,8 @@ func (d *description) encoder() (e Encoder) {
 	pooled := false
 	for i, m := range d.modules {
 		switch kind := m.kind(); {
-		case kind == "Transformer" && i == 0, kind == "Dropout":
+		case m.tower() && i == 0, kind == "Dropout":
+			pooled = pooled || kind == "StaticEmbedding"
 		case e.Unit:
 			refuse("modules.json has %s (%s) behind Normalize", kind, m.Path)
 		case kind == "Pooling" && !pooled:
@@ -118,7 +128,7 @@ func (d *description) encoder() (e Encoder) {
 				refuse("%v", err)
 			}
 		default:
-			refuse("modules.json has the module %s (%s): Transformer, Pooling, Dense, Dropout and Normalize are read, in this order",
+			refuse("modules.json has the module %s (%s): Transformer, Pooling, Dense, Dropout and Normalize are read, in this order, and StaticEmbedding for the first two",
 				m.Type, cmp.Or(m.Path, "no folder"))
 		}
 	}

@@ -60,9 +60,12 @@ type module struct {
 // kind is the name of the class.
 func (m module) kind() string { return m.Type[strings.LastIndexByte(m.Type, '.')+1:] }
 
+// tower says whether it gives states of words, or the mean of a table of tokens.
+func (m module) tower() bool { return m.kind() == "Transformer" || m.kind() == "StaticEmbedding" }
+
 // apart says whether it is a tower whose files lie in a folder of their own.
 func (m module) apart() bool {
-	return m.kind() == "Transformer" && m.Path != "" && filepath.IsLocal(m.Path)
+	return m.tower() && m.Path != "" && filepath.IsLocal(m.Path)
 }
 
 // readModules reads modules.json and the files of the pool, where they are there.
@@ -86,7 +89,7 @@ func (x *facts) readModules(folder string) error {
 }
 
 // harmless are the modules that are the tower and its pool, or change nothing that a head here does not do.
-var harmless = []string{"Transformer", "CLIPModel", "Pooling", "Normalize", "Dropout"}
+var harmless = []string{"Transformer", "StaticEmbedding", "CLIPModel", "Pooling", "Normalize", "Dropout"}
 
 // pool is what stands for a text by the files of sentence-transformers, else otherwise.
 func (d *description) pool(otherwise string) string {

@@ -71,3 +71,32 @@ func TestWanted(t *testing.T) {
 		}
 	}
 }
+
+// TestWantedShards: of weights in shards all are fetched, and nothing else, where they lie in a folder of their own too. A
+// shard that is not there is one line.
+func TestWantedShards(t *testing.T) {
+	for _, inner := range []string{"", "0_Transformer/", "0_StaticEmbedding/"} {
+		kind := "Transformer"
+		if strings.Contains(inner, "Static") {
+			kind = "StaticEmbedding"
+		}
+		modules := `[{"idx": 0, "path": "` + strings.TrimSuffix(inner, "/") + `", "type": "sentence_transformers.models.` + kind + `"}]`
+		const index = `{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors", "c": "model-00001-of-00002.safetensors"}}`
+		stored := map[string]string{"modules.json": modules, inner + "model.safetensors.index.json": index, inner + "model-00001-of-00002.safetensors": "one",
+			inner + "model-00002-of-00002.safetensors": "two", "model-00003-of-00002.safetensors": "other", inner + "pytorch_model.bin": "old"}
+		site := hubtest.New(t, "0123456789abcdef0123456789abcdef01234567", stored)
+		c := &hub.Client{Endpoint: site.Hub.URL, Cache: t.TempDir(), HTTP: http.DefaultClient}
+		dir := check.Get(c.Fetch(t.Context(), "org/tiny", Wanted))(t)
+		for name := range stored {
+			_, err := os.Stat(filepath.Join(dir, name))
+			wanted := name == "modules.json" || strings.HasPrefix(name, inner+"model") && !strings.Contains(name, "00003")
+			if (err == nil) != wanted {
+				t.Errorf("%q: %s: %v, want it: %t", inner, name, err, wanted)
+			}
+		}
+		delete(stored, inner+"model-00002-of-00002.safetensors")
+		site = hubtest.New(t, "0123456789abcdef0123456789abcdef01234567", stored)
+		c = &hub.Client{Endpoint: site.Hub.URL, Cache: t.TempDir(), HTTP: http.DefaultClient}
+		check.Fails(c.Fetch(t.Context(), "org/tiny", Wanted))(t, "model.safetensors.index.json names the shard "+inner+"model-00002-of-00002.safetensors, which is not there")
+	}
+}

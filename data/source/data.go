@@ -69,7 +69,8 @@ type Data struct {
 	// SentencePiece .model, or a folder with one of them; empty: learned from the training captions
 	Vocab string `toml:"vocab" when:"towers"`
 	// what stands around a text: albef ([CLS] before it, nothing behind it; for BERT vocabularies) | file (what the
-	// files of data.vocab say)
+	// files of data.vocab say) | bare (file, with nothing around a text) | known (bare without the unknown token, as in
+	// model2vec)
 	Template string `toml:"template" when:"words and vocab"`
 	// largest size of a learned vocabulary
 	VocabSize int `toml:"vocab_size" when:"towers and vocab=" max:"1048576"`
@@ -127,6 +128,8 @@ type Data struct {
 const (
 	TemplateALBEF = "albef"
 	TemplateFile  = "file"
+	TemplateBare  = "bare"
+	TemplateKnown = "known"
 )
 
 // Values of data.changed.
@@ -183,8 +186,8 @@ func (d *Data) Check(k *section.Checker) {
 		float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
 	k.OneOf("data.clean", "albef", "none", "lowercase", "whitespace", "lower", "canonicalize")
-	k.OneOf("data.template", TemplateALBEF, TemplateFile)
-	k.Require("data.template", d.Template != TemplateFile || d.Vocab != "", `must be "albef" without data.vocab`,
+	k.OneOf("data.template", TemplateALBEF, TemplateFile, TemplateBare, TemplateKnown)
+	k.Require("data.template", d.Template == TemplateALBEF || d.Vocab != "", `must be "albef" without data.vocab`,
 		"a learned vocabulary has no file that says more")
 	// Special tokens and an alphabet are the least a vocabulary can do with.
 	k.Require("data.vocab_size", d.Vocab != "" || d.VocabSize >= 64, "must be >= 64")

@@ -12,7 +12,7 @@ import (
 // this module writes with the ids that no text has and whose mark is of what is left.
 func (f *jsonFile) begins() (func(plain string) bool, error) {
 	var m unigramFile
-	if json.Unmarshal(f.Model, &m) == nil && len(m.Hidden) > 0 {
+	if json.Unmarshal(f.Model.rest, &m) == nil && len(m.Hidden) > 0 {
 		return nil, nil
 	}
 	split, err := leaves(f.PreTokenizer, 0)

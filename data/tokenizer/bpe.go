@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"cmp"
 	"container/heap"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,36 +41,7 @@ type bpeFile struct {
 	ByteFallback bool             `json:"byte_fallback"`
 	IgnoreMerges bool             `json:"ignore_merges"`
 	Vocab        map[string]int32 `json:"vocab"`
-	Merges       mergeList        `json:"merges"`
-}
-
-// mergeList is ["a b", ...] in old files and [["a", "b"], ...] in new ones.
-type mergeList [][2]string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *mergeList) UnmarshalJSON(b []byte) error {
-	var pairs [][]string
-	if err := json.Unmarshal(b, &pairs); err == nil {
-		for i, p := range pairs {
-			if len(p) != 2 {
-				return fmt.Errorf("merge %d is of %d tokens: it must be of two", i, len(p))
-			}
-			*l = append(*l, [2]string{p[0], p[1]})
-		}
-		return nil
-	}
-	var lines []string
-	if err := json.Unmarshal(b, &lines); err != nil {
-		return fmt.Errorf("merges must be a list of pairs of tokens")
-	}
-	for i, s := range lines {
-		p, err := parseMerge(s)
-		if err != nil {
-			return fmt.Errorf("merge %d: %w", i, err)
-		}
-		*l = append(*l, p)
-	}
-	return nil
+	Merges       [][2]string      `json:"merges"`
 }
 
 // parseMerge reads two tokens with a space between them.

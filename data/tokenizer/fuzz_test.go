@@ -122,7 +122,13 @@ func FuzzMerges(f *testing.F) {
 	f.Fuzz(func(t *testing.T, vocab, merges []byte) {
 		defer budgettest.Within(t, len(vocab)+len(merges))()
 		for _, read := range []func() (*jsonFile, error){
-			func() (*jsonFile, error) { return parseVocabAndMerges(vocab, merges, folderConfig{}) },
+			func() (*jsonFile, error) {
+				f, err := readJSON(vocab)
+				if err != nil {
+					return nil, err
+				}
+				return withMerges(f.vocab, merges, folderConfig{})
+			},
 			func() (*jsonFile, error) { return parseCLIPMerges(merges) },
 		} {
 			file, err := read()
@@ -179,8 +185,12 @@ func FuzzWordVocab(f *testing.F) {
 	f.Add([]byte(`{"word2idx": {"<pad>": 3, "<start>": 2, "<end>": 1, "<unk>": 0}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer budgettest.Within(t, len(b))()
-		file, err := parseWordVocab(b)
-		if err != nil || file == nil {
+		words, err := readJSON(b)
+		if err != nil || words.words == nil {
+			return
+		}
+		file, err := wordFile(words.words)
+		if err != nil {
 			return
 		}
 		if tok, err := file.build(roles{}); err == nil {

@@ -3,9 +3,10 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
-	"github.com/geoalign/geoalign/internal/strictjson"
 	"github.com/geoalign/geoalign/internal/words"
 )
 
@@ -19,7 +20,12 @@ type jsonFile struct {
 	PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
-	Model         json.RawMessage `json:"model"`
+	Model         modelFile       `json:"model"`
+	KnownOnly     bool            `json:"known_only,omitempty"` // of this module alone: see TemplateKnown
+
+	// A JSON file of another kind has one of these instead.
+	vocab map[string]int32 // of a vocab.json, beside which merges.txt lies
+	words map[string]int32 // of a vocabulary of whole words
 }
 
 // truncation is how texts are cut; data.tokens says where.
@@ -58,44 +64,9 @@ func typeOf(raw json.RawMessage) (string, error) {
 	return k.Type, nil
 }
 
-func readJSON(b []byte) (*jsonFile, error) {
-	var f jsonFile
-	if err := json.Unmarshal(b, &f); err != nil {
-		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
-	}
-	if err := strictjson.Check(b); err != nil {
-		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
-	}
-	return &f, nil
-}
-
-// modelKind tells the kind of the model; old files do not name it.
-func (f *jsonFile) modelKind() (string, error) {
-	if none(f.Model) {
-		return "", fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
-	}
-	var m struct {
-		Type   string          `json:"type"`
-		Merges json.RawMessage `json:"merges"`
-		Vocab  json.RawMessage `json:"vocab"`
-	}
-	if err := json.Unmarshal(f.Model, &m); err != nil {
-		return "", fmt.Errorf("tokenizer: tokenizer.json: %w", err)
-	}
-	switch {
-	case m.Type != "":
-		return m.Type, nil
-	case len(m.Merges) > 0:
-		return BPE, nil
-	case len(m.Vocab) > 0 && m.Vocab[0] == '[':
-		return Unigram, nil
-	}
-	return WordPiece, nil
-}
-
 // albef is the tokenizer of f with TemplateALBEF.
 func (f *jsonFile) albef() (*Tokenizer, error) {
-	k, err := f.modelKind()
+	k, err := f.Model.kind()
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +74,10 @@ func (f *jsonFile) albef() (*Tokenizer, error) {
 		return nil, fmt.Errorf("tokenizer: tokenizer.json holds a %s model, which data.template = %q does not fit: set it to %q", k, TemplateALBEF, TemplateFile)
 	}
 	var m wordPieceFile
-	if err := json.Unmarshal(f.Model, &m); err != nil {
-		return nil, fmt.Errorf("tokenizer: tokenizer.json: %w", err)
+	if err := f.Model.settings(&m, k); err != nil {
+		return nil, err
 	}
+	m.Vocab = f.Model.ids
 	pre, err := typeOf(f.PreTokenizer)
 	if err != nil {
 		return nil, err
@@ -175,8 +147,8 @@ func tooLong(token string) error {
 
 // build is the tokenizer of f with TemplateFile. roles are the names of special tokens that its folder gives.
 func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
-	t = &Tokenizer{unk: -1, cls: -1, sep: -1, mask: -1}
-	if t.kind, err = f.modelKind(); err != nil {
+	t = &Tokenizer{unk: -1, cls: -1, sep: -1, mask: -1, knownOnly: f.KnownOnly}
+	if t.kind, err = f.Model.kind(); err != nil {
 		return nil, err
 	}
 	if err := f.buildModel(t); err != nil {
@@ -192,11 +164,18 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 			f.Added = append(f.Added, a)
 		}
 	}
+	cloned := false // added tokens are not the model's, whose map this is
 	for _, a := range f.Added {
-		if id, ok := t.ids[a.Content]; ok && id != a.ID {
+		id, ok := t.ids[a.Content]
+		if ok && id != a.ID {
 			return nil, fmt.Errorf("tokenizer: added token %q has id %d, in model.vocab %d", a.Content, a.ID, id)
 		}
-		t.ids[a.Content] = a.ID
+		if !ok && !cloned {
+			t.ids, cloned = maps.Clone(t.ids), true
+		}
+		if !ok {
+			t.ids[a.Content] = a.ID
+		}
 	}
 	// Real vocabularies have a few gaps; a wild id would take memory.
 	if t.tokens, err = byID(t.ids, 2*len(t.ids)+1024); err != nil {
@@ -224,7 +203,7 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 		}
 	}
 	t.raw, t.normal = newAddedTokens(f.Added, false, nil), newAddedTokens(f.Added, true, t.normalize)
-	if err := f.pad(t, roles.pad); err != nil {
+	if err := f.pad(t, roles); err != nil {
 		return nil, err
 	}
 	if len(t.begin) > 0 {
@@ -250,73 +229,64 @@ func (f *jsonFile) build(roles roles) (t *Tokenizer, err error) {
 	if f.Added == nil {
 		f.Added = []added{} // other readers take no null
 	}
-	b, err := json.MarshalIndent(f, "", " ")
-	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
-	}
-	t.stored = append(b, '\n')
+	t.stored = sync.OnceValues(func() ([]byte, error) {
+		b, err := json.MarshalIndent(f, "", " ")
+		if err != nil {
+			return nil, fmt.Errorf("tokenizer: %w", err)
+		}
+		return append(b, '\n'), nil
+	})
 	return t, nil
 }
 
 // buildModel sets model, ids of its vocabulary and unk.
 func (f *jsonFile) buildModel(t *Tokenizer) error {
-	read := func(to any) error {
-		if err := json.Unmarshal(f.Model, to); err != nil {
-			return fmt.Errorf("tokenizer: tokenizer.json: %w", err)
-		}
-		return nil
-	}
-	t.ids = map[string]int32{}
-	keep := func(vocab map[string]int32) { // those of added tokens are not the model's
-		for s, id := range vocab {
-			t.ids[s] = id
-		}
-	}
+	read := func(to any) error { return f.Model.settings(to, t.kind) }
 	switch t.kind {
 	case WordPiece:
 		var x wordPieceFile
 		if err := read(&x); err != nil {
 			return err
 		}
+		x.Vocab = f.Model.ids
 		m, err := newWordPiece(&x)
 		if err != nil {
 			return err
 		}
-		t.model, t.unk = m, m.unk
-		keep(m.ids)
+		t.model, t.unk, t.ids = m, m.unk, m.ids
 	case BPE:
 		var x bpeFile
 		if err := read(&x); err != nil {
 			return err
 		}
+		x.Vocab, x.Merges = f.Model.ids, f.Model.merges
 		m, err := newBPE(&x)
 		if err != nil {
 			return err
 		}
-		t.model, t.unk = m, m.unk
-		keep(m.ids)
+		t.model, t.unk, t.ids = m, m.unk, m.ids
 	case Unigram:
 		var x unigramFile
 		if err := read(&x); err != nil {
 			return err
 		}
+		x.Vocab = f.Model.scored
 		m, err := newUnigram(&x)
 		if err != nil {
 			return err
 		}
-		t.model, t.unk = m, m.unk
-		keep(m.ids)
+		t.model, t.unk, t.ids = m, m.unk, m.ids
 	case WordLevel:
 		var x wordLevelFile
 		if err := read(&x); err != nil {
 			return err
 		}
+		x.Vocab = f.Model.ids
 		m, err := newWordLevel(&x)
 		if err != nil {
 			return err
 		}
-		t.model, t.unk = m, m.unk
-		keep(m.ids)
+		t.model, t.unk, t.ids = m, m.unk, m.ids
 	default:
 		return fmt.Errorf("tokenizer: tokenizer.json holds a %s model: only WordPiece, BPE, Unigram and WordLevel are supported", t.kind)
 	}
@@ -329,8 +299,8 @@ var padNames = []string{PadToken, "<pad>", "<|pad|>", "</s>", "<|endoftext|>", "
 const ownPads = 3
 
 // pad finds what pads texts: the token that name or the file names, or one of a usual name.
-func (f *jsonFile) pad(t *Tokenizer, name string) error {
-	p := f.Padding
+func (f *jsonFile) pad(t *Tokenizer, roles roles) error {
+	p, name := f.Padding, roles.pad
 	switch {
 	case name != "":
 		id, ok := t.ids[name]
@@ -340,7 +310,12 @@ func (f *jsonFile) pad(t *Tokenizer, name string) error {
 		p = newPadding(id, name)
 	case p == nil:
 		i := slices.IndexFunc(padNames, func(s string) bool { _, ok := t.ids[s]; return ok })
-		if i < 0 {
+		switch {
+		case i < 0 && roles.bare: // the mean reads no padding
+			p = newPadding(0, t.Token(0))
+			f.Padding, t.padRow = p, -1
+			return nil
+		case i < 0:
 			return fmt.Errorf("tokenizer: no token to pad with: name it as pad_token in a tokenizer_config.json beside the file")
 		}
 		p = newPadding(t.ids[padNames[i]], padNames[i])
@@ -370,7 +345,8 @@ func (f *jsonFile) special(token string) bool {
 // missing [SEP] at the end is theirs to keep (it has no post_processor).
 func (t *Tokenizer) JSON() ([]byte, error) {
 	if !t.albef {
-		return slices.Clone(t.stored), nil
+		b, err := t.stored()
+		return slices.Clone(b), err
 	}
 	prefix := continuation
 	n := bertNormalizer{"BertNormalizer", t.opt.CleanText, t.opt.SplitChinese, &t.opt.StripAccents, t.opt.Lowercase}
@@ -394,14 +370,16 @@ func (t *Tokenizer) JSON() ([]byte, error) {
 // set writes the steps of a file; nil is none.
 func (f *jsonFile) set(normalizer, preTokenizer, model any) error {
 	for _, x := range []struct {
-		to   *json.RawMessage
+		to   json.Unmarshaler
 		from any
 	}{{&f.Normalizer, normalizer}, {&f.PreTokenizer, preTokenizer}, {&f.Model, model}} {
 		b, err := json.Marshal(x.from)
+		if err == nil {
+			err = x.to.UnmarshalJSON(b)
+		}
 		if err != nil {
 			return fmt.Errorf("tokenizer: %w", err)
 		}
-		*x.to = b
 	}
 	return nil
 }

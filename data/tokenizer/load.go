@@ -69,15 +69,6 @@ func isFile(path string) bool {
 }
 
 func read(path, template string, b []byte) (*Tokenizer, error) {
-	words, err := parseWordVocab(b)
-	switch {
-	case err != nil:
-		return nil, err
-	case words != nil && template == TemplateALBEF:
-		return nil, fmt.Errorf("tokenizer: a vocabulary of words has <start> and <end> around a text, which data.template = %q does not fit: set it to %q", TemplateALBEF, TemplateFile)
-	case words != nil && template == TemplateFile:
-		return words.build(roles{})
-	}
 	if template == TemplateALBEF {
 		f, err := plainFile(b)
 		var t *Tokenizer
@@ -85,7 +76,9 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		case err != nil:
 		case f == nil:
 			t, err = parseVocab(b)
-		case isVocabJSON(b):
+		case f.words != nil:
+			return nil, fmt.Errorf("tokenizer: a vocabulary of words has <start> and <end> around a text, which data.template = %q does not fit: set it to %q", TemplateALBEF, TemplateFile)
+		case f.vocab != nil:
 			err = errors.New("tokenizer: a vocab.json beside merges.txt is of BPE")
 		default:
 			return f.albef()
@@ -96,9 +89,8 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		}
 		return t, err
 	}
-	if template != TemplateFile {
-		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s and %s", template, TemplateALBEF,
-			TemplateFile)
+	if !slices.Contains(Templates, template) {
+		return nil, fmt.Errorf("tokenizer: no template %q: the templates are %s", template, strings.Join(Templates, ", "))
 	}
 	c, err := readConfigBeside(path)
 	if err != nil {
@@ -121,19 +113,27 @@ func read(path, template string, b []byte) (*Tokenizer, error) {
 		if f, err = parseCLIPMerges(b); err == nil && c.roles.pad == "" {
 			c.roles.pad = "!" // id 0
 		}
-	case isVocabJSON(b):
-		var merges []byte
-		if merges, err = files.Read(filepath.Join(filepath.Dir(path), "merges.txt"), files.MaxVocabulary); err != nil {
-			return nil, fmt.Errorf("tokenizer: a vocab.json needs its merges.txt beside it: %w", err)
-		}
-		f, err = parseVocabAndMerges(b, merges, c)
 	default:
-		if f, err = plainFile(b); err == nil && f == nil {
+		f, err = plainFile(b)
+		switch {
+		case err != nil:
+		case f == nil:
 			f, err = parseBERTVocab(b, c)
+		case f.words != nil:
+			f, err = wordFile(f.words)
+		case f.vocab != nil:
+			var merges []byte
+			if merges, err = files.Read(filepath.Join(filepath.Dir(path), "merges.txt"), files.MaxVocabulary); err != nil {
+				return nil, fmt.Errorf("tokenizer: a vocab.json needs its merges.txt beside it: %w", err)
+			}
+			f, err = withMerges(f.vocab, merges, c)
 		}
 	}
 	if err != nil {
 		return nil, err
+	}
+	if template != TemplateFile {
+		f.PostProcessor, f.KnownOnly, c.roles.bare = nil, template == TemplateKnown, true
 	}
 	return f.build(c.roles)
 }
@@ -145,12 +145,6 @@ func plainFile(b []byte) (*jsonFile, error) {
 		return nil, nil
 	}
 	return readJSON(b)
-}
-
-// isVocabJSON reports whether b is an object of tokens with their ids.
-func isVocabJSON(b []byte) bool {
-	var ids map[string]int32
-	return json.Unmarshal(b, &ids) == nil && len(ids) > 0
 }
 
 // unzip undoes gzip, up to the size of a vocabulary.
@@ -180,7 +174,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 	if f == nil {
 		return parseVocab(b)
 	}
-	k, err := f.modelKind()
+	k, err := f.Model.kind()
 	if err != nil {
 		return nil, err
 	}
@@ -194,6 +188,7 @@ func Parse(b []byte) (*Tokenizer, error) {
 type roles struct {
 	pad, unk string
 	added    []added
+	bare     bool // a text may be without a token to pad with
 }
 
 // folderConfig is a tokenizer_config.json.

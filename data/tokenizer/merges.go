@@ -1,13 +1,10 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // clipHeader begins CLIP's list of merges.
@@ -81,15 +78,8 @@ func parseMerges(b []byte) ([][2]string, error) {
 	return merges, nil
 }
 
-// parseVocabAndMerges reads a vocab.json and a merges.txt: of CLIP where tokens end in </w>, else of RoBERTa or GPT-2.
-func parseVocabAndMerges(vocab, merges []byte, c folderConfig) (*jsonFile, error) {
-	var ids map[string]int32
-	if err := json.Unmarshal(vocab, &ids); err != nil {
-		return nil, fmt.Errorf("tokenizer: vocab.json: %w", err)
-	}
-	if err := strictjson.Check(vocab); err != nil {
-		return nil, fmt.Errorf("tokenizer: vocab.json: %w", err)
-	}
+// withMerges is a vocab.json with its merges.txt: of CLIP where tokens end in </w>, else of RoBERTa or GPT-2.
+func withMerges(ids map[string]int32, merges []byte, c folderConfig) (*jsonFile, error) {
 	list, err := parseMerges(merges)
 	if err != nil {
 		return nil, err

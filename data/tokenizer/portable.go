@@ -11,12 +11,12 @@ import (
 // in a text are special to these readers, also with TemplateALBEF, and words behind such a name may begin with another
 // piece.
 func (t *Tokenizer) Portable() ([]byte, error) {
-	if bytes.Contains(t.stored, []byte(`"`+nltkType+`"`)) {
-		return nil, fmt.Errorf("tokenizer: words of NLTK are not a step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
-	}
 	b, err := t.JSON()
 	if err != nil {
 		return nil, err
+	}
+	if bytes.Contains(b, []byte(`"`+nltkType+`"`)) {
+		return nil, fmt.Errorf("tokenizer: words of NLTK are not a step that readers of tokenizer.json have: export the vocabulary of a model that cuts words into pieces")
 	}
 	f, err := readJSON(b)
 	if err != nil {
@@ -28,6 +28,8 @@ func (t *Tokenizer) Portable() ([]byte, error) {
 			return nil, err
 		}
 		f.Padding = newPadding(t.pad, PadToken)
+	case f.KnownOnly:
+		f.KnownOnly = false
 	case none(f.Normalizer), t.begins != nil:
 		return b, nil
 	default:

@@ -12,7 +12,15 @@ const (
 	TemplateALBEF = "albef"
 	// TemplateFile is what the tokenizer's own files say, as their original applies them.
 	TemplateFile = "file"
+	// TemplateBare is TemplateFile with nothing around a text: what a table of tokens averages (StaticEmbedding of
+	// sentence-transformers, WordLlama).
+	TemplateBare = "bare"
+	// TemplateKnown is TemplateBare without the unknown token, as in model2vec.
+	TemplateKnown = "known"
 )
+
+// Templates lists them.
+var Templates = []string{TemplateALBEF, TemplateFile, TemplateBare, TemplateKnown}
 
 // postProcessor is what stands around a text, with the fields of all types.
 type postProcessor struct {

@@ -66,8 +66,9 @@ type Tokenizer struct {
 	// begins says whether what is left of a normalised text begins it, where a step asks; nil: always.
 	begins func(plain string) bool
 
-	begin, end []int32 // around a text
-	stored     []byte  // the tokenizer.json, nil for TemplateALBEF
+	begin, end []int32                // around a text
+	knownOnly  bool                   // the unknown token is left out
+	stored     func() ([]byte, error) // the tokenizer.json, nil for TemplateALBEF
 
 	pad, unk, cls, sep, mask int32 // -1: there is none; pad is always there
 	padRow                   int32
@@ -119,7 +120,7 @@ func New(tokens []string, opt Options) (*Tokenizer, error) {
 // Kind is WordPiece, BPE, Unigram or WordLevel.
 func (t *Tokenizer) Kind() string { return t.kind }
 
-// Template is TemplateALBEF or TemplateFile.
+// Template is TemplateALBEF or TemplateFile, which those without tokens around a text are too once they are read.
 func (t *Tokenizer) Template() string {
 	if t.albef {
 		return TemplateALBEF
@@ -132,6 +133,9 @@ func (t *Tokenizer) Ends() (begin, end int) { return len(t.begin), len(t.end) }
 
 // Around is how many tokens stand around every text.
 func (t *Tokenizer) Around() int { return len(t.begin) + len(t.end) }
+
+// KnownOnly says whether the unknown token is left out of texts (TemplateKnown).
+func (t *Tokenizer) KnownOnly() bool { return t.knownOnly }
 
 // Size is the number of ids: one more than the largest.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
@@ -191,7 +195,12 @@ func (t *Tokenizer) Equal(o *Tokenizer) bool {
 	if t.albef && o.albef {
 		return t.opt == o.opt && slices.Equal(t.tokens, o.tokens)
 	}
-	return t.albef == o.albef && bytes.Equal(t.stored, o.stored)
+	if t.albef || o.albef {
+		return false
+	}
+	a, errA := t.stored()
+	b, errB := o.stored()
+	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
 // Encode returns the ids of text with what stands around it, at most maxTokens in all
@@ -206,6 +215,9 @@ func (t *Tokenizer) Encode(text string, maxTokens int) []int32 {
 	ids = t.appendText(ids, text, limit)
 	if maxTokens > 0 && len(ids) > limit {
 		ids = ids[:limit]
+	}
+	if t.knownOnly {
+		ids = slices.DeleteFunc(ids, func(id int32) bool { return id == t.unk })
 	}
 	ids = append(ids, t.end...)
 	if maxTokens > 0 && len(ids) > maxTokens {

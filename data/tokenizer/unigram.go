@@ -1,11 +1,14 @@
 package tokenizer
 
 import (
+	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -38,18 +41,6 @@ type scoredText struct {
 	score float64
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *scoredText) UnmarshalJSON(b []byte) error {
-	var pair []json.RawMessage
-	if err := json.Unmarshal(b, &pair); err != nil || len(pair) != 2 {
-		return fmt.Errorf("a token of Unigram must be a text and a score (got %.60s)", b)
-	}
-	if err := json.Unmarshal(pair[0], &s.text); err != nil {
-		return err
-	}
-	return json.Unmarshal(pair[1], &s.score)
-}
-
 // MarshalJSON implements json.Marshaler.
 func (s scoredText) MarshalJSON() ([]byte, error) { return json.Marshal([]any{s.text, s.score}) }
 
@@ -57,7 +48,8 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	if len(f.Vocab) == 0 {
 		return nil, fmt.Errorf("tokenizer: tokenizer.json has no model.vocab")
 	}
-	m := &unigram{ids: make(map[string]int32, len(f.Vocab)), unk: -1, worst: math.Inf(1)}
+	m := &unigram{ids: make(map[string]int32, len(f.Vocab)), scores: make([]float64, 0, len(f.Vocab)), unk: -1,
+		worst: math.Inf(1)}
 	for i, t := range f.Vocab {
 		m.ids[t.text] = int32(i) // of a text that stands there twice the last one, as in Hugging Face's tokenizers
 		m.scores = append(m.scores, t.score)
@@ -74,7 +66,10 @@ func newUnigram(f *unigramFile) (*unigram, error) {
 	if f.ByteFallback {
 		m.bytes = byteTokens(func(s string) (int32, bool) { id, ok := m.ids[s]; return id, ok })
 	}
-	seen := maps.Clone(m.ids)
+	seen := m.ids
+	if len(f.Hidden) > 0 {
+		seen = maps.Clone(m.ids)
+	}
 	for _, id := range f.Hidden {
 		if id < 0 || int(id) >= len(f.Vocab) {
 			return nil, fmt.Errorf("tokenizer: model.not_in_texts must be ids of the %d tokens (got %d)", len(f.Vocab),
@@ -166,35 +161,57 @@ type prefixTree struct {
 }
 
 func newPrefixTree(ids map[string]int32) prefixTree {
-	texts := make([]string, 0, len(ids))
-	for s := range ids {
+	type entry struct {
+		begin uint64 // the first bytes, by which nearly all are in order
+		text  string
+		id    int32
+	}
+	all := make([]entry, 0, len(ids))
+	for s, id := range ids {
 		if s != "" {
-			texts = append(texts, s)
+			var begin [8]byte
+			copy(begin[:], s)
+			all = append(all, entry{binary.BigEndian.Uint64(begin[:]), s, id})
 		}
 	}
-	slices.Sort(texts)
-	t := prefixTree{label: []byte{0}, token: []int32{-1}}
-	type span struct{ from, to, depth int32 } // texts below a node
-	spans := []span{{0, int32(len(texts)), 0}}
-	for i := 0; i < len(spans); i++ {
-		s := spans[i]
-		t.first = append(t.first, int32(len(t.label)))
-		for from := s.from; from < s.to; {
-			c := texts[from][s.depth]
-			to := from + 1
-			for to < s.to && texts[to][s.depth] == c {
-				to++
-			}
-			t.label = append(t.label, c)
-			token := int32(-1)
-			if len(texts[from]) == int(s.depth)+1 {
-				token = ids[texts[from]]
-				from++
-			}
-			t.token = append(t.token, token)
-			spans = append(spans, span{from, to, s.depth + 1})
-			from = to
+	slices.SortFunc(all, func(a, b entry) int {
+		if a.begin != b.begin {
+			return cmp.Compare(a.begin, b.begin)
 		}
+		return strings.Compare(a.text, b.text)
+	})
+	nodes, before := 1, ""
+	for _, e := range all {
+		shared := 0
+		for shared < min(len(before), len(e.text)) && before[shared] == e.text[shared] {
+			shared++
+		}
+		nodes, before = nodes+len(e.text)-shared, e.text
+	}
+	t := prefixTree{make([]byte, 1, nodes), make([]int32, 1, nodes), make([]int32, 0, nodes+1)}
+	t.token[0] = -1
+	type span struct{ from, to int32 } // texts below a node
+	level, next := []span{{0, int32(len(all))}}, []span(nil)
+	for depth := 0; len(level) > 0; depth++ {
+		for _, s := range level {
+			t.first = append(t.first, int32(len(t.label)))
+			for from := s.from; from < s.to; {
+				c := all[from].text[depth]
+				to := from + 1
+				for to < s.to && all[to].text[depth] == c {
+					to++
+				}
+				token := int32(-1)
+				if len(all[from].text) == depth+1 {
+					token = all[from].id
+					from++
+				}
+				t.label, t.token = append(t.label, c), append(t.token, token)
+				next = append(next, span{from, to})
+				from = to
+			}
+		}
+		level, next = next, level[:0]
 	}
 	t.first = append(t.first, int32(len(t.label)))
 	return t

@@ -2,13 +2,10 @@ package tokenizer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
-
-	"github.com/geoalign/geoalign/internal/strictjson"
 )
 
 // Special tokens of vocabularies of whole words, as the programs of VSE++, SCAN and their successors write them.
@@ -62,24 +59,8 @@ func nltkWords(out []string, s string, _ bool) []string {
 	return out
 }
 
-// wordVocab is a vocab.json of VSE++ and its successors: {"word2idx": {...}, "idx2word": {...}, "idx": n}.
-type wordVocab struct {
-	IDs map[string]int32 `json:"word2idx"`
-}
-
-// parseWordVocab reads a wordVocab, nil where b is another file.
-func parseWordVocab(b []byte) (*jsonFile, error) {
-	var v wordVocab
-	if err := json.Unmarshal(b, &v); err != nil || v.IDs == nil {
-		return nil, nil
-	}
-	if err := strictjson.Check(b); err != nil {
-		return nil, fmt.Errorf("tokenizer: vocab.json: %w", err)
-	}
-	return wordFile(v.IDs)
-}
-
-// wordFile is the tokenizer.json of a vocabulary of words, in lower case, between <start> and <end>.
+// wordFile is the tokenizer.json of a vocabulary of words, as the vocab.json of VSE++ and its successors has one
+// ({"word2idx": {...}, "idx2word": {...}, "idx": n}), in lower case, between <start> and <end>.
 func wordFile(vocab map[string]int32) (*jsonFile, error) {
 	for _, s := range wordSpecials {
 		if _, ok := vocab[s]; !ok {

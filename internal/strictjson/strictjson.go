@@ -10,7 +10,7 @@ import (
 // object with the same key twice, of which a reader would take one and drop the other.
 func Check(b []byte) error {
 	if at := invalid(b); at >= 0 {
-		return fmt.Errorf("byte 0x%02x at byte %d is not UTF-8: save the file as UTF-8 text", b[at], at+1)
+		return notUTF8(b, at)
 	}
 	var objects []map[string]bool // keys of the objects around the place, nil for a list
 	for i := 0; i < len(b); i++ {
@@ -35,6 +35,11 @@ func Check(b []byte) error {
 		}
 	}
 	return nil
+}
+
+// notUTF8 is the error of the byte at a place.
+func notUTF8(b []byte, at int) error {
+	return fmt.Errorf("byte 0x%02x at byte %d is not UTF-8: save the file as UTF-8 text", b[at], at+1)
 }
 
 // invalid returns the index of the first byte that is not UTF-8, -1 where there is none.

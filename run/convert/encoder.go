@@ -9,6 +9,7 @@ import (
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data"
+	"github.com/geoalign/geoalign/data/source"
 	"github.com/geoalign/geoalign/data/tokenizer"
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/model"
@@ -69,6 +70,17 @@ func encoderSettings(m *weights.Model) (list []weights.Setting, err error) {
 		set("data.tokens", tower.Model.Text.Positions) // texts are cut where the table of positions ends
 	}
 	return list, nil
+}
+
+// templateOf is data.template of the tokenizer beside weights.
+func templateOf(m *weights.Model) string {
+	switch {
+	case m.Encoder.Known:
+		return source.TemplateKnown
+	case m.Encoder.Bare:
+		return source.TemplateBare
+	}
+	return source.TemplateFile
 }
 
 // Open opens what is at path to be used as it is: a run or step folder, or stored weights, by the configuration that

@@ -207,7 +207,7 @@ func (r *Imported) setAll(path string, m *weights.Model) {
 	if r.Side != "image" {
 		if place := setup.TokenizerOf(m); place != "" {
 			text("data.vocab", place)
-			text("data.template", source.TemplateFile)
+			text("data.template", templateOf(m))
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 		}
 	}
 	if place := setup.TokenizerOf(m); place != "" {
-		sets = append(sets, config.Override("data.vocab", place), "data.template="+source.TemplateFile)
+		sets = append(sets, config.Override("data.vocab", place), "data.template="+templateOf(m))
 	}
 	sets = slices.Concat(sets, o.Set, []string{"init.checkpoint=''", "init.image.path=''", "init.text.path=''",
 		config.Override("run.out", o.Out)})

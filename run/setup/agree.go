@@ -118,7 +118,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) (*tokenizer.Tokenizer, *c
 	own, err := tokenizer.Load(source.Below(cfg.Data.Root, cfg.Data.Vocab), cfg.Data.Template)
 	if err != nil {
 		e := fail("%v", err)
-		if place != "" && cfg.Data.Template != source.TemplateFile {
+		if place != "" && cfg.Data.Template == source.TemplateALBEF {
 			e.Hint += " " + setFlag("data.template", source.TemplateFile)
 		}
 		return nil, e
@@ -126,7 +126,7 @@ func vocabularyOf(cfg config.Config, m *weights.Model) (*tokenizer.Tokenizer, *c
 	if own.Size() > rows {
 		return nil, fail("has %d tokens, and %s in %s %d rows", own.Size(), WordEmbeddings, m.Path(), rows)
 	}
-	if place == "" || place == source.Below(cfg.Data.Root, cfg.Data.Vocab) && cfg.Data.Template == source.TemplateFile {
+	if place == "" || place == source.Below(cfg.Data.Root, cfg.Data.Vocab) && cfg.Data.Template != source.TemplateALBEF {
 		return own, nil
 	}
 	theirs, err := tokenizer.Load(place, source.TemplateFile)
