@@ -352,7 +352,7 @@ func (i ImageOptions) TokenWidth() int {
 		return i.ResNet.Channels()
 	}
 	if i.Style == StyleConvNet {
-		return i.ConvNet.Channels()
+		return i.ConvNet.Width()
 	}
 	return i.Width
 }

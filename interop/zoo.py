@@ -14,6 +14,7 @@ try:
     import torch
     import transformers as T
     from safetensors.torch import save_file
+    import open_clip
     import timm
 except ImportError as e:
     print(e)
@@ -290,7 +291,11 @@ def convnext():
 def dual(name, model, end=None):
     """Both towers: features of pictures and of texts that end with a token."""
     c = model.config
-    size, vocab, pad = c.vision_config.image_size, c.text_config.vocab_size, c.text_config.pad_token_id or 0
+    pair(name, model, c.vision_config.image_size, c.text_config.vocab_size, c.text_config.pad_token_id or 0, end, model.save_pretrained,
+         lambda pixels, x: (lambda out: (out.image_embeds, out.text_embeds))(model(input_ids=x, pixel_values=pixels, attention_mask=mask)))
+
+
+def pair(name, model, size, vocab, pad, end, store, run):
     randomise(model)
     x = torch.randint(5, vocab - 5, (ROWS, WORDS))
     if end is not None:
@@ -299,13 +304,13 @@ def dual(name, model, end=None):
     pixels = torch.randn(ROWS, 3, size, size)
 
     def save(where):
-        model.save_pretrained(where)
+        store(where)
         names = ["w%d" % i for i in range(vocab)]
         names[:5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if pad == 0 else ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
         with open(where + "/vocab.txt", "w") as f:
             f.write("\n".join(names) + "\n")
-    out = model(input_ids=x, pixel_values=pixels, attention_mask=mask)
-    put(name, model, dict(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=out.image_embeds, text_features=out.text_embeds), save)
+    image, text = run(pixels, x)
+    put(name, model, dict(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=image, text_features=text), save)
 
 
 VISION = dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=40, image_size=16, patch_size=4)
@@ -323,6 +328,32 @@ def metaclip_2():
 
 
 DUALS = [chinese_clip, metaclip_2]
+
+CLIP_TEXT = dict(context_length=WORDS, vocab_size=61, width=24, heads=3, layers=2)
+
+
+def open_clip_pair(name, config, pad=0, end=60, custom=False, written={}):
+    """A dual encoder of open_clip; written is what open_clip_config.json says otherwise, by the table of model_cfg."""
+    kinds = {"multimodal_cfg": open_clip.CoCa, "custom": open_clip.CustomTextCLIP}
+    model = next((kind for key, kind in kinds.items() if key in config), open_clip.CLIP)(**{k: v for k, v in config.items() if k != "custom"})
+
+    def store(where):
+        save_file(model.state_dict(), where + "/open_clip_model.safetensors")
+        said = {k: {**v, **written.get(k, {})} if isinstance(v, dict) else v for k, v in config.items()}
+        with open(where + "/open_clip_config.json", "w") as f:
+            json.dump({"model_cfg": said, "preprocess_cfg": {}}, f)
+    pair(name, model, config["vision_cfg"]["image_size"], config["text_cfg"]["vocab_size"], pad, end, store,
+         lambda pixels, x: (model.encode_image(pixels, normalize=True), model.encode_text(x, normalize=True)))
+
+
+def clip_resnet():
+    """The residual network of CLIP in open_clip: RN50, RN101 and RN50x4 made small."""
+    for quick, vision in ((True, dict(layers=[1, 2, 1, 1], width=8, image_size=64)), (False, dict(layers=[3, 4, 6, 3], width=4, image_size=96, head_width=16)),
+                          (False, dict(layers=[1, 1, 2, 1], width=10, image_size=128, head_width=80)), (False, dict(layers=[2, 1, 1, 2], width=16, image_size=32, head_width=32))):
+        yield dict(config=dict(embed_dim=20, quick_gelu=quick, vision_cfg=vision, text_cfg=CLIP_TEXT))
+
+
+OPEN = [clip_resnet]
 
 
 def hidden(features):
@@ -483,7 +514,14 @@ def residual():
         yield model, 64, pooled(lambda m, x: m(x).last_hidden_state), save
 
 
-IMAGES = [mobile, efficientnet_lite, convnext, vit, vit_torchvision, eva, beit_timm, dinov3, beit, vit_hf, residual]
+def clip_resnet_timm():
+    for name, side, args in (("resnet50_clip", 64, {}), ("resnet50x4_clip", 96, dict(num_classes=24)), ("resnet50_clip_gap", 64, {}), ("resnet50_clip", 64, dict(act_layer="silu"))):
+        model = timm.create_model(name, **{"num_classes": 0, **args}, **({} if "gap" in name else dict(img_size=side)))
+        model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, side, side))
+        yield model, side, lambda m, x: dict(image_features=m(x)), timm_saver(model, args)
+
+
+IMAGES = [mobile, efficientnet_lite, convnext, vit, vit_torchvision, eva, beit_timm, dinov3, beit, vit_hf, residual, clip_resnet_timm]
 
 with torch.no_grad():
     for family in IMAGES:
@@ -498,6 +536,12 @@ with torch.no_grad():
         torch.manual_seed(7)
         for i, (model, end) in enumerate(family()):
             dual(f"{family.__name__}-{i}", model, end)
+    for family in OPEN:
+        if wanted and family.__name__ not in wanted:
+            continue
+        torch.manual_seed(9)
+        for i, case in enumerate(family()):
+            open_clip_pair(f"{family.__name__}-{i}", **case)
     for family in TEXTS:
         if wanted and family.__name__ not in wanted:
             continue

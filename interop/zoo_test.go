@@ -67,7 +67,7 @@ func TestZoo(t *testing.T) {
 				words = info.Shape[1]
 			}
 			var p encoders
-			if m.Has("image/pos_embed") && words > 0 { // both towers are one encoder of pairs
+			if m.Encoder.Side == "" { // both towers are one encoder of pairs
 				p = openStored(t, filepath.Join(folder, name), words).encoders
 			} else {
 				p = openTower(t, m, words)

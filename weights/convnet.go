@@ -13,6 +13,7 @@ type convPlan struct {
 	file   *File
 	blocks []string
 	rules  []rule
+	means  bool  // strides of bottlenecks are means of places
 	err    error // the first
 }
 
@@ -227,7 +228,9 @@ func (p *convPlan) parts() []part {
 type convFacts struct {
 	activation, gate, padding string
 	eps                       float64
-	size                      int
+	size                      int  // of images
+	heads                     int  // of the pool by attention; 0: the mean
+	fixed                     bool // no other size of images has as many positions
 	preprocess                preprocess
 }
 
@@ -243,9 +246,12 @@ func (d *description) convNet(p *convPlan, o convFacts) error {
 	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 {
 		side = pretrained.Shape[2]
 	}
-	if side == 0 {
+	switch {
+	case side == 0:
 		side = o.size
 		d.assume("model.image.size")
+	case o.fixed && side != o.size:
+		return fmt.Errorf("the files ask for images of %d pixels, and the pool by attention has positions of %d", side, o.size)
 	}
 	list := make([]string, len(p.blocks))
 	for i, b := range p.blocks {
@@ -263,6 +269,12 @@ func (d *description) convNet(p *convPlan, o convFacts) error {
 	if d.has("image/layers/01/response_norm/weight") {
 		d.set("model.image.convnet.response_norm", true)
 	}
+	if o.heads > 0 {
+		d.set("model.image.convnet.pool_heads", o.heads)
+		if width, err := d.size("image/pool/proj/weight", 0); err == nil {
+			d.set("model.image.convnet.pool_width", width)
+		}
+	}
 	d.prepareImages(prepared)
 	return nil
 }
@@ -277,7 +289,7 @@ var efficientNet = family{
 	unneeded: []string{"_fc.*", "*.num_batches_tracked"},
 	describe: func(d *description) error {
 		p := planEfficient(d.file)
-		o := convFacts{"relu6", "sigmoid", "same", 1e-3, 224, preprocess{half, half, resizeCrop, "bicubic", 0.875}}
+		o := convFacts{"relu6", "sigmoid", "same", 1e-3, 224, 0, false, preprocess{half, half, resizeCrop, "bicubic", 0.875}}
 		if d.has("image/layers/01/se/reduce/weight") {
 			o.activation, o.preprocess.mean, o.preprocess.std = "silu", imageNetMean, imageNetStd
 		}
@@ -327,7 +339,7 @@ var timmMobile = family{
 	describe: func(d *description) error {
 		p, mobile := d.planTimm()
 		architecture := d.config.Architecture
-		o := convFacts{"silu", "sigmoid", "", 1e-5, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
+		o := convFacts{"silu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
 		if strings.HasPrefix(architecture, "tf_") {
 			o.padding, o.eps = "same", 1e-3
 		}
@@ -358,7 +370,7 @@ var convNeXt = family{
 	within:   []string{"encoder.stages.", "convnext.encoder.stages.", "convnextv2.encoder.stages.", "stages."},
 	unneeded: []string{"classifier.*", "head.fc.*"},
 	describe: func(d *description) error {
-		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
+		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, 0, false, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
 		if strings.Contains(d.config.Architecture, "xxlarge") {
 			o.eps = 1e-5
 		}

@@ -37,7 +37,7 @@ type part struct {
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
 	&openCLIPTimm, &clipMTOB, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
 	&electra, &ernie, &albert, &xlmRobertaXL, &t5, &jinaV2, &chineseCLIP, &debertaV2,
-	&efficientNet, &timmMobile, &convNeXt, &residual, &regNet, &dinov3, &beit, &vitTorchvision}
+	&efficientNet, &timmMobile, &convNeXt, &residual, &regNet, &clipResNet, &dinov3, &beit, &vitTorchvision}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {

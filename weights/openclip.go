@@ -28,7 +28,7 @@ var openCLIP = family{
 					cmp.Or(said.Pool, "tok"), said.NormLast, attention)
 			}
 		}
-		return d.openCLIPTowers(o)
+		return d.openCLIPTowers(d.vision(o))
 	},
 }
 
@@ -125,7 +125,7 @@ func (d *description) clean() (string, error) {
 }
 
 // openCLIPTowers sets the keys of a dual encoder of open_clip with an image tower.
-func (d *description) openCLIPTowers(image imageFacts) error {
+func (d *description) openCLIPTowers(image func() error) error {
 	if d.has("siglip/bias") { // the scores are those of SigLIP's loss
 		delete(d.values, "temperature")
 		delete(d.values, "logit_scale")
@@ -137,25 +137,21 @@ func (d *description) openCLIPTowers(image imageFacts) error {
 	if d.has("image_proj/bias") || d.has("text_proj/bias") && text.style == "clip" {
 		return errors.New("its projections have a bias, and those of a dual encoder here have none but SigLIP's of texts")
 	}
-	_, modified := d.file.Lookup("visual.attnpool.c_proj.weight")
 	_, patches := d.file.Lookup("visual.class_embedding")
 	_, before := d.file.Lookup("visual.ln_pre.weight")
-	switch {
-	case modified:
-		d.note("the image tower is the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, which is not read")
-	case patches && !before && d.depth("image/blocks/") == 0:
+	if patches && !before && !d.hasSide("image") {
 		d.note("the image tower is not read: it has no norm before its blocks (no_ln_pre), and that of style clip has one")
 	}
 	if d.openCLIP != nil {
 		m := d.openCLIP.Model
-		if m.Vision.Timm != "" && d.depth("image/blocks/") == 0 {
+		if m.Vision.Timm != "" && !d.hasSide("image") {
 			d.note("the image tower is %s of timm, which is not read: vision transformers with the tensors of timm's vit_base_patch16_224 are", m.Vision.Timm)
 		}
 		if m.Text.HuggingFace != "" && d.depth("text/layers/") == 0 {
 			d.note("the text tower is %s of Hugging Face inside open_clip, which is not read: give it as [init.text] from its own files", m.Text.HuggingFace)
 		}
 	}
-	return d.towers(image, text)
+	return d.sides(image, d.words(text))
 }
 
 // openCLIPTextFacts is what the text tower of open_clip has by its configuration: it reads as CLIP does, or as SigLIP
@@ -227,6 +223,6 @@ var openCLIPTimm = family{
 		if d.openCLIP != nil {
 			o.preprocess = preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}
 		}
-		return d.openCLIPTowers(o)
+		return d.openCLIPTowers(d.vision(o))
 	},
 }

@@ -190,19 +190,28 @@ func (d *description) epsilon(side string, said, is float64) {
 
 // towers sets the keys of a dual encoder, or of the one tower that is there.
 func (d *description) towers(image imageFacts, text textFacts) error {
-	hasImage, hasText := d.depth("image/blocks/") > 0, d.depth("text/layers/") > 0
+	return d.sides(d.vision(image), d.words(text))
+}
+
+// vision and words set the keys of a tower, where it is there.
+func (d *description) vision(o imageFacts) func() error { return func() error { return d.image(o) } }
+func (d *description) words(o textFacts) func() error   { return func() error { return d.text(o) } }
+
+// sides sets the keys of a dual encoder, or of the one tower that is there.
+func (d *description) sides(image, text func() error) error {
+	hasImage, hasText := d.hasSide("image"), d.hasSide("text")
 	if hasImage && hasText {
 		d.set("model.system", "clip")
 		d.set("objective.itm.weight", 0) // these two read fusion layers
 		d.set("objective.mlm.weight", 0)
 	}
 	if hasImage {
-		if err := d.image(image); err != nil {
+		if err := image(); err != nil {
 			return err
 		}
 	}
 	if hasText {
-		if err := d.text(text); err != nil {
+		if err := text(); err != nil {
 			return err
 		}
 	}
