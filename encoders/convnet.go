@@ -226,8 +226,10 @@ func (n ConvNet) Sizes() (weights, kept int64, widest float64) {
 		case "pool", "mean":
 		case "rb", "ra":
 			inner = l.expanded
-			weights += int64(inner)*(int64(in)+int64(inner/l.groups)*k2+int64(l.channels)+2*int64(l.gate)) +
-				int64(in)*int64(l.channels)
+			weights += int64(inner) * (int64(in) + int64(inner/l.groups)*k2 + int64(l.channels) + 2*int64(l.gate))
+			if l.stride != 1 || in != l.channels {
+				weights += int64(in) * int64(l.channels)
+			}
 		default:
 			if l.kind == "ir" {
 				inner = l.expanded

@@ -149,7 +149,7 @@ var clipResNet = family{
 	types: []string{"open_clip", "timm"},
 	find: func(f *File) []part {
 		if list := planModified(f).parts(); list != nil {
-			return append(list, openCLIPText, logitScale, logitBias(scalar))
+			return openCLIPParts(f, list...)
 		}
 		return nil
 	},
@@ -158,13 +158,21 @@ var clipResNet = family{
 	unneeded: append([]string{"*.num_batches_tracked", "head.fc.*"}, openCLIPUnneeded...),
 	describe: func(d *description) error {
 		p := planModified(d.file)
+		arch := d.config.Architecture
+		if _, timm := d.file.Lookup("stem.conv1.conv.weight"); timm && !(strings.HasPrefix(arch, "resnet") && strings.Contains(arch, "_clip")) {
+			return fmt.Errorf("%s has the architecture %q, and of timm's networks with three convolutions before the stages resnet..._clip is read", d.path, arch)
+		}
 		o := convFacts{"relu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}}
-		if v, ok := d.values["image/pool/pos_embed"]; ok {
-			grid, head := root(v.shape[0]-1), 64
+		if d.has("image/pool/pos_embed") {
+			width, err := d.size("image/pool/pos_embed", 1)
+			if err != nil {
+				return err
+			}
+			grid, head := root(d.values["image/pool/pos_embed"].shape[0]-1), 64
 			if d.openCLIP != nil && d.openCLIP.Model.Vision.HeadWidth > 0 {
 				head = d.openCLIP.Model.Vision.HeadWidth
 			}
-			o.size, o.heads, o.fixed = 32*grid, max(1, v.shape[1]/head), true
+			o.size, o.heads, o.fixed = 32*grid, max(1, width/head), true
 		}
 		if err := d.plainTimm(); err != nil {
 			return err

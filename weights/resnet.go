@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -17,8 +16,10 @@ var resNet = family{
 	findFor:  func(f *File, _ *facts) []part { return theirs(f) },
 	unneeded: []string{"encoder_k.*", "queue", "queue_ptr", "projection_head.*", "prototypes.*"},
 	describe: func(d *description) error {
-		if _, ok := d.file.Lookup("bn2.weight"); ok {
-			return errors.New("it has bn2.weight: a stem of several convolutions is read of CLIP's networks alone, which have a pool by attention (attnpool)")
+		for _, name := range []string{"attnpool.c_proj.weight", "bn2.weight"} {
+			if _, ok := d.file.Lookup(name); ok {
+				return fmt.Errorf("it has %s: a stem of several convolutions and a pool by attention are read of CLIP's networks alone, which have both", name)
+			}
 		}
 		if err := d.timmResNet(); err != nil {
 			return err
