@@ -67,6 +67,8 @@ def hf(folder, b, job):
         return dict(image_pooled=model(**image).pooler_output)
     if name == "CLIPTextModel":
         return dict(text_pooled=model(**text).pooler_output)
+    if name.startswith("ConvNext"):
+        return dict(image_pooled=model(**image).pooler_output)
     if name == "ResNetModel":
         return dict(image_pooled=model(**image).last_hidden_state.mean((2, 3)))
     if "image_size" in config:
