@@ -145,7 +145,7 @@ func (x *job) hfBlock(v encoders.ViT) error {
 	return x.pretrained("DINOv3ViTModel", naming, x.below(nil, "image/"), object{
 		"model_type": "dinov3_vit", "hidden_size": v.Width, "num_hidden_layers": v.Depth, "num_attention_heads": v.Heads,
 		"intermediate_size": v.MLP, "image_size": v.Size, "patch_size": v.Patch, "num_channels": 3, "hidden_act": act,
-		"layer_norm_eps": number(v.Eps), "rope_theta": b.Theta, "rope_parameters": object{"rope_type": "default", "rope_theta": b.Theta},
+		"layer_norm_eps": number(v.Eps), "rope_theta": fraction(b.Theta),
 		"num_register_tokens": v.Registers, "use_gated_mlp": b.Gated, "query_bias": true, "key_bias": true, "value_bias": true,
 		"proj_bias": true, "mlp_bias": true,
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
@@ -159,6 +160,15 @@ var activationHF = map[string]string{"gelu": "gelu", "gelu_tanh": "gelu_pytorch_
 // number is a float32 in JSON, in the digits that it is known by.
 func number(v float64) json.Number {
 	return json.Number(strconv.FormatFloat(v, 'g', -1, 32))
+}
+
+// fraction is a number in JSON with a point, which is what a class of Python may insist on.
+func fraction(v float64) json.Number {
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return json.Number(s)
 }
 
 // constant is a parameter of a number that is everywhere the same.
