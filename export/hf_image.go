@@ -137,9 +137,9 @@ func (x *job) hfBlock(v encoders.ViT) error {
 		return x.refuse("model.image.style", x.Config.Model.Image.Style,
 			"of layers of model.image.block its DINOv3ViTModel has those of DINOv3 with the class token for an image alone")
 	}
-	naming := weights.Naming{Family: "dinov3"}
+	naming := weights.Naming{Family: "dinov3", Prefer: []string{""}} // nothing stands before its names
 	if !b.Gated {
-		naming.Prefer = []string{"layer.#.mlp.up_proj"}
+		naming.Prefer = append(naming.Prefer, "layer.#.mlp.up_proj")
 	}
 	x.processor()
 	return x.pretrained("DINOv3ViTModel", naming, x.below(nil, "image/"), object{

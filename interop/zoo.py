@@ -377,7 +377,7 @@ def open_clip_hf():
 def coca():
     """CoCa of open_clip: both encoders, of texts with and without padding."""
     for quick, vision, dim in ((False, dict(attn_pooler_heads=4), 20), (True, dict(attn_pooler_heads=3, attn_pooler_queries=5, head_width=12), 24), (False, dict(attn_pooler_heads=2, width=20, head_width=4), 32),
-                               (False, dict(attn_pooler_heads=4, attentional_pool="parallel"), 20), (False, dict(attn_pooler_heads=4, pool_type="avg"), 20)):
+                               (False, dict(attn_pooler_heads=4, attentional_pool="parallel", width=20, head_width=4), 20), (False, dict(attn_pooler_heads=4, pool_type="avg"), 20)):
         vision = {**dict(image_size=16, patch_size=4, width=24, head_width=8, layers=2, attentional_pool=True, output_tokens=True), **vision}
         text = dict(CLIP_TEXT, embed_cls=True, output_tokens=True)
         decoder = dict(context_length=WORDS, vocab_size=61, width=dim, heads=2, layers=1)
