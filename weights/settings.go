@@ -223,6 +223,9 @@ func (d *description) sides(image, text func() error) error {
 // behind its pool, or is as wide as the space.
 func (d *description) head() error {
 	projected := func(side string) bool { return d.has(side + "_proj/weight") }
+	if one := !d.hasSide("image") || !d.hasSide("text"); one && !projected("image") && !projected("text") {
+		return nil
+	}
 	dims, identity, list := map[string]int{}, "", []string{}
 	for _, side := range []string{"image", "text"} {
 		if !d.hasSide(side) {
@@ -247,9 +250,6 @@ func (d *description) head() error {
 		dims[side] = dim
 	}
 	two := len(dims) == 2
-	if !two && !projected("image") && !projected("text") {
-		return nil
-	}
 	if two && dims["image"] != dims["text"] {
 		return fmt.Errorf("its sides give vectors of %d and %d channels, which are of no space for both: is it complete?", dims["image"], dims["text"])
 	}
