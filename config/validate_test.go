@@ -292,6 +292,15 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Objective.Triplet.Weight = 1 }, `objective.triplet.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Objective.Softmax.Weight, c.Objective.Softmax.Classes = 1, 9 }, `objective.softmax.weight: must be 0 (got 1); model.system "albef" has no identities: use "identities"`},
 		{func(c *Config) { c.Model.System = "blip" }, `model.system: must be one of albef, clip, matching, moco, swav, identities, classes, simcse, sentence_pairs, heads, align, text_encoder, image_encoder (got "blip")`},
+		{func(c *Config) {
+			c.Model.System, c.Model.Head.Identity, c.Model.Head.Dense = "clip", "text", []string{"text 300 gelu", "text 100 nobias"}
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Model.Text.FusionLayers = 0, 0, 0
+		}, `model.head.identity: must leave the projection of a side whose width is not that of the space: model.head.dense gives 100 of texts, a token of the space 256 (got "text"); set model.head.dim = 100 or model.head.identity = ""`},
+		{func(c *Config) {
+			c.Model.System, c.Model.Text.Style, c.Model.Text.Positions, c.Data.Tokens = "clip", "coca", 20, 20
+			c.Objective.ITM.Weight, c.Objective.MLM.Weight, c.Model.Text.FusionLayers = 0, 0, 0
+		}, `model.text.positions: must be more than data.tokens with model.text.style "coca" (got 20); its token stands behind all places of a text`},
+		{func(c *Config) { c.Model.Head.Dense = []string{"text 256"} }, `model.head.dense: must be of a side that model.head.identity names (got ["text 256"]); layers stand behind the pool, and a projection is a layer`},
 		{func(c *Config) { c.Model.Image.Style = "convnext" }, `model.image.style: must be empty or one of vit, deit, clip, dinov2, siglip, block, resnet, convnet, regions (got "convnext")`},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Depth = "resnet", 52 }, "model.image.resnet.depth: must be 18, 34, 50 or 101 (got 52)"},
 		{func(c *Config) { c.Model.Image.Style, c.Model.Image.ResNet.Width = "resnet", 0 }, "model.image.resnet.width: must be > 0 (got 0)"},
@@ -335,7 +344,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Model.Image.Mean, c.Model.Image.Std = []float64{nan, 0, 0}, []float64{1, 1, 1} }, `model.image.mean: must be finite numbers (got [NaN 0 0])`},
 		{func(c *Config) { c.Model.Image.Resize = "pad" }, `model.image.resize: must be empty or one of squash, crop (got "pad")`},
 		{func(c *Config) { c.Model.Image.Interpolation = "nearest" }, `model.image.interpolation: must be empty or one of bicubic, bilinear (got "nearest")`},
-		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, siglip, gru, block (got "gpt")`},
+		{func(c *Config) { c.Model.Text.Style = "gpt" }, `model.text.style: must be empty or one of bert, roberta, mpnet, clip, coca, siglip, gru, block (got "gpt")`},
 		{func(c *Config) { c.Model.Text.Style = "mpnet" }, `model.text.style: must be bert or roberta with fusion layers, which matching and masked language modelling read (got "mpnet"); set model.text.fusion_layers, objective.itm.weight and objective.mlm.weight to 0, or choose another style`},
 		{func(c *Config) { c.Model.Text.Activation = "swiglu" }, `model.text.activation: must be empty or one of gelu, gelu_tanh, quick_gelu (got "swiglu")`},
 		{func(c *Config) { c.Model.Text.Pool = "min" }, `model.text.pool: must be empty or one of class, pooler, mean, first_last, end, weighted_mean, max, gpo, esa (got "min")`},

@@ -1,13 +1,13 @@
 package encoders
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/ops/arith"
 	"github.com/geoalign/geoalign/ops/conv"
@@ -22,7 +22,8 @@ type ConvNet struct {
 	// layers, first to last, each a kind and its sizes: "conv k3 s2 c32" (convolution, batch norm, activation) | "ds k3
 	// s1 c16" (depthwise and pointwise) | "ir k5 s2 e96 c24 se8" (expanded to e channels, depthwise, pointwise) |
 	// "rb k3 s2 e128 c256 g32 se8" (a residual bottleneck as of ResNeXt and RegNet: to e channels, a convolution of g groups,
-	// to c channels, added to its input or a convolution of it) | "pool k3 s2" (the largest of each window) |
+	// to c channels, added to its input or a convolution of it) | "ra ..." (as rb, with means of s x s places in the place
+	// of a stride, as of CLIP) | "pool k3 s2" (the largest of each window) | "mean k2" (the mean of each, side by side) |
 	// "patch k4 c96" (convolution of patches and layer norm) | "cx k7 e384 c96" (a block of ConvNeXt) | "down c192"
 	// (layer norm and convolution of 2 x 2). k is the kernel, s the stride, se the channels of squeeze and excitation; an
 	// activation behind them is that of the layer alone
@@ -43,6 +44,11 @@ type ConvNet struct {
 	// channels of the MLP of such a block are scaled by their share of the responses of an image (ConvNeXt V2, Woo et
 	// al. 2023)
 	ResponseNorm bool `toml:"response_norm" fixed:"model"`
+	// heads of the pool by attention of CLIP (Radford et al. 2021, section 2.4), in which the mean of the last places
+	// attends to itself and them, all with learned positions; 0: the mean of the places
+	PoolHeads int `toml:"pool_heads" fixed:"meaning" max:"1024"`
+	// width of the layer behind it; 0: none
+	PoolWidth int `toml:"pool_width" fixed:"model" max:"65536"`
 
 	// Size is the side of an image.
 	Size int `toml:"-"`
@@ -53,7 +59,7 @@ func (n *ConvNet) Defaults() { *n = ConvNet{Activation: "relu", Gate: "sigmoid",
 
 // Check implements section.Checked.
 func (n *ConvNet) Check(k *section.Checker) {
-	k.NotNegative("eps")
+	k.NotNegative("eps", "pool_heads", "pool_width")
 	image := section.Of[ImageOptions](k)
 	if image.Style != StyleConvNet {
 		return
@@ -66,6 +72,12 @@ func (n *ConvNet) Check(k *section.Checker) {
 	k.Require("blocks", err == nil, fmt.Sprintf("must be a list of layers: %v", err))
 	k.Require("blocks", err != nil || image.Size < 1 || image.Grid() > 0, "must leave at least one place of an image",
 		"raise model.image.size")
+	k.Require("blocks", err != nil || image.convNet().even(), "must take means of whole windows alone",
+		"the side of what mean and ra halve must be a multiple of k and s: set another model.image.size")
+	k.Require("pool_heads", err != nil || n.PoolHeads <= 0 || n.Channels()%n.PoolHeads == 0,
+		"must divide the channels of the last layer")
+	k.Require("pool_width", n.PoolWidth <= 0 || n.PoolHeads != 0, "must be 0 without pool_heads")
+	k.Require("final_norm", !n.FinalNorm || n.PoolHeads == 0, "must be false with pool_heads")
 	if k.Has(section.BatchNorms) {
 		oneBatch(k, `batch norms of model.image.style "convnet"`)
 	}
@@ -83,7 +95,8 @@ type convLayer struct {
 }
 
 // convKinds are the kinds of layers with the sizes that they need.
-var convKinds = map[string]string{"conv": "ksc", "ds": "ksc", "ir": "ksec", "rb": "ksec", "pool": "ks", "patch": "kc",
+var convKinds = map[string]string{"conv": "ksc", "ds": "ksc", "ir": "ksec", "rb": "ksec", "ra": "ksec", "pool": "ks",
+	"mean": "k", "patch": "kc",
 	"cx": "kec", "down": "c"}
 
 // layers reads Blocks.
@@ -94,7 +107,7 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 	for _, text := range n.Blocks {
 		words := strings.Fields(text)
 		if len(words) == 0 || convKinds[words[0]] == "" {
-			return nil, fmt.Errorf("%q is of no kind: conv, ds, ir, rb, pool, patch, cx and down are", text)
+			return nil, fmt.Errorf("%q is of no kind: conv, ds, ir, rb, ra, pool, mean, patch, cx and down are", text)
 		}
 		l := convLayer{kind: words[0], activation: n.Activation, stride: 1, groups: 1}
 		needs := convKinds[l.kind]
@@ -121,14 +134,17 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 			l.stride = l.kernel
 		case "down":
 			l.kernel, l.stride = 2, 2
-		case "pool":
+		case "pool", "mean":
+			if l.kind == "mean" {
+				l.stride = l.kernel
+			}
 			if len(list) == 0 {
 				return nil, fmt.Errorf("%q is the first, and channels are those of the layer before it", text)
 			}
 			l.channels = list[len(list)-1].channels
 		}
-		if l.groups > 1 && (l.kind != "rb" || l.expanded%l.groups != 0) {
-			return nil, fmt.Errorf("%q has %d groups, which divide the channels e of rb alone", text, l.groups)
+		if l.groups > 1 && (!l.residual() || l.expanded%l.groups != 0) {
+			return nil, fmt.Errorf("%q has %d groups, which divide the channels e of rb and ra alone", text, l.groups)
 		}
 		list = append(list, l)
 	}
@@ -136,7 +152,10 @@ func (n ConvNet) layers() (list []convLayer, err error) {
 }
 
 // whole says whether the windows of a layer lie side by side, without a border.
-func (l convLayer) whole() bool { return l.kind == "patch" || l.kind == "down" }
+func (l convLayer) whole() bool { return l.kind == "patch" || l.kind == "down" || l.kind == "mean" }
+
+// residual says whether a layer is a residual bottleneck.
+func (l convLayer) residual() bool { return l.kind == "rb" || l.kind == "ra" }
 
 // halved is the side of what comes out of a layer.
 func (n ConvNet) halved(l convLayer, side int) int {
@@ -159,6 +178,19 @@ func (n ConvNet) side() int {
 	return side
 }
 
+// even says whether the layers that take means of places have no places over.
+func (n ConvNet) even() bool {
+	list, _ := n.layers()
+	side := n.Size
+	for _, l := range list {
+		if (l.kind == "mean" || l.kind == "ra") && side%l.stride != 0 {
+			return false
+		}
+		side = n.halved(l, side)
+	}
+	return true
+}
+
 // Places returns P, the places of the last layer.
 func (n ConvNet) Places() int { return n.side() * n.side() }
 
@@ -171,10 +203,13 @@ func (n ConvNet) Channels() int {
 	return list[len(list)-1].channels
 }
 
+// Width returns the channels of a token.
+func (n ConvNet) Width() int { return cmp.Or(n.PoolWidth, n.Channels()) }
+
 // batchNorms says whether there are any.
 func (n ConvNet) batchNorms() bool {
 	list, _ := n.layers()
-	return slices.ContainsFunc(list, func(l convLayer) bool { return slices.Contains([]string{"conv", "ds", "ir", "rb"}, l.kind) })
+	return slices.ContainsFunc(list, func(l convLayer) bool { return slices.Contains([]string{"conv", "ds", "ir", "rb", "ra"}, l.kind) })
 }
 
 // Sizes counts the weights of the convolutions, the values of an image that the backward pass reads, and those of the
@@ -188,11 +223,13 @@ func (n ConvNet) Sizes() (weights, kept int64, widest float64) {
 		switch l.kind {
 		case "conv", "patch", "down":
 			weights += int64(in) * int64(l.channels) * k2
-		case "pool":
-		case "rb":
+		case "pool", "mean":
+		case "rb", "ra":
 			inner = l.expanded
-			weights += int64(inner)*(int64(in)+int64(inner/l.groups)*k2+int64(l.channels)+2*int64(l.gate)) +
-				int64(in)*int64(l.channels)
+			weights += int64(inner) * (int64(in) + int64(inner/l.groups)*k2 + int64(l.channels) + 2*int64(l.gate))
+			if l.stride != 1 || in != l.channels {
+				weights += int64(in) * int64(l.channels)
+			}
 		default:
 			if l.kind == "ir" {
 				inner = l.expanded
@@ -208,6 +245,10 @@ func (n ConvNet) Sizes() (weights, kept int64, widest float64) {
 		kept += values
 		widest = math.Max(widest, float64(values))
 		side, in = out, l.channels
+	}
+	if n.PoolHeads > 0 {
+		d := int64(n.Channels())
+		weights += 3*d*d + d*int64(n.PoolWidth)
 	}
 	return weights, kept, widest
 }
@@ -239,7 +280,9 @@ func (n ConvNet) layer(c *Context, s Scope, l convLayer, x *gorgonia.Node, side 
 	case "pool":
 		_, g := n.bordered(l, x, side)
 		return conv.MaxPool(x, g)
-	case "rb":
+	case "mean":
+		return meanPlaces(x, side, l.kernel)
+	case "rb", "ra":
 		return n.residual(c, s, l, x, side)
 	case "patch":
 		return norm(s, "norm", n.biased(s, "conv", x, side, l), float32(n.Eps))
@@ -273,30 +316,6 @@ func (n ConvNet) layer(c *Context, s Scope, l convLayer, x *gorgonia.Node, side 
 		return arith.Add(x, y)
 	}
 	return y
-}
-
-// residual is a bottleneck (He et al. 2016, with the stride as in version 1.5; Xie et al. 2017 for groups; Radosavovic et
-// al. 2020 for squeeze and excitation).
-func (n ConvNet) residual(c *Context, s Scope, l convLayer, x *gorgonia.Node, side int) *gorgonia.Node {
-	in, out, one := columns("convnet", x), n.halved(l, side), convLayer{kernel: 1, stride: 1}
-	y := n.act(l, n.conv(c, s, "conv1", one, x, side, l.expanded))
-	if l.groups == 1 {
-		y = n.conv(c, s, "conv2", l, y, side, l.expanded)
-	} else {
-		z, g := n.bordered(l, y, side)
-		w := s.In("conv2").Param("weight", fanOut(l.expanded*l.kernel*l.kernel), l.expanded, l.expanded/l.groups, l.kernel,
-			l.kernel)
-		y = n.normed(c, s, "conv2", conv.Grouped(z, w, l.groups, g))
-	}
-	y = n.act(l, y)
-	if l.gate > 0 {
-		y = n.excited(s.In("se"), l, y, out*out)
-	}
-	y = n.conv(c, s, "conv3", one, y, out, l.channels)
-	if l.stride != 1 || in != l.channels {
-		x = n.conv(c, s, "down", convLayer{kernel: 1, stride: l.stride}, x, side, l.channels)
-	}
-	return n.act(l, arith.Add(x, y))
 }
 
 // act is the activation of a layer.
@@ -369,32 +388,4 @@ func (n ConvNet) excited(s Scope, l convLayer, x *gorgonia.Node, p int) *gorgoni
 	y := linear(s, "reduce", torchLinear, nn.MeanTokens(x, nil, p, 0), l.gate) // (B, se)
 	y = nn.Bounded(linear(s, "expand", torchLinear, n.act(inner, y), d), n.Gate)
 	return nn.ScaleSequences(x, y, p)
-}
-
-// ConvNetTower is a network of convolutions as a tower. Its tokens are those of ResNetTower: the mean of the places of
-// the last layer and the places.
-type ConvNetTower struct{ ConvNet }
-
-var _ Tower = ConvNetTower{}
-
-// Columns is the image, (3, S, S).
-func (t ConvNetTower) Columns() []batch.Column {
-	return []batch.Column{{Name: batch.Images, Shape: []int{3, t.Size, t.Size}}}
-}
-
-// Classes returns 1.
-func (t ConvNetTower) Classes() int { return 1 }
-
-// Shape returns the tokens of an image, 1 + P, and their width.
-func (t ConvNetTower) Shape() (length, width int) { return 1 + t.Places(), t.Channels() }
-
-// Encode encodes images (B, 3, S, S).
-func (t ConvNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
-	p := t.Places()
-	x := t.Forward(c, s, imageRows(squareImages("convnet", in, t.Size), nil)) // (B*P, D)
-	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
-	if t.FinalNorm {
-		mean = norm(s, "norm", mean, float32(t.Eps))
-	}
-	return placesBehind(mean, x, p, t.Channels(), want)
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // DenseLayer is a linear layer with an activation behind the pool of an encoder, a Dense module of
-// sentence-transformers.
+// sentence-transformers, or of a side of two.
 type DenseLayer struct {
+	Side       string // image or text, of two towers; empty: of one encoder
 	Width      int
 	Activation string // one of DenseActivations; empty: none
 	NoBias     bool
@@ -25,8 +26,12 @@ var DenseActivations = []string{"tanh", "gelu", "relu", "silu"}
 // ParseDense reads an item of model.head.dense.
 func ParseDense(item string) (l DenseLayer, err error) {
 	width, rest, _ := strings.Cut(item, " ")
+	if width == "image" || width == "text" {
+		l.Side = width
+		width, rest, _ = strings.Cut(rest, " ")
+	}
 	if l.Width, err = strconv.Atoi(width); err != nil || l.Width < 1 {
-		return l, fmt.Errorf("%q begins with no width", item)
+		return l, fmt.Errorf("%q has no width in front", item)
 	}
 	for _, word := range strings.Fields(rest) {
 		switch {
@@ -43,7 +48,7 @@ func ParseDense(item string) (l DenseLayer, err error) {
 
 // String is the item of model.head.dense.
 func (l DenseLayer) String() string {
-	s := strconv.Itoa(l.Width)
+	s := strings.TrimLeft(l.Side+" "+strconv.Itoa(l.Width), " ")
 	if l.Activation != "" {
 		s += " " + l.Activation
 	}
@@ -53,15 +58,23 @@ func (l DenseLayer) String() string {
 	return s
 }
 
-// checkDense checks the head of one encoder: what its layers and its width are.
+// Layers returns the layers of a side of model.head.dense, or of one encoder with an empty one.
+func (h HeadOptions) Layers(side string) (list []DenseLayer, err error) {
+	for _, item := range h.Dense {
+		l, err := ParseDense(item)
+		if err != nil {
+			return nil, err
+		}
+		if l.Side == side {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
+// checkDense checks the layers, and for one encoder its head: what its layers and its width are.
 func (h *HeadOptions) checkDense(k *section.Checker) {
-	width := section.Of[TextOptions](k).Width
-	if k.Has(section.Images) {
-		width = section.Of[ImageOptions](k).TokenWidth()
-	}
-	if h.Identity == "" {
-		width = h.Dim
-	}
+	one := k.Has(section.OneEncoder)
 	for _, item := range h.Dense {
 		l, err := ParseDense(item)
 		if err != nil {
@@ -69,8 +82,37 @@ func (h *HeadOptions) checkDense(k *section.Checker) {
 				`write a width, an activation and nobias, such as "512 tanh"`)
 			return
 		}
-		width = l.Width
+		if one {
+			k.Require("dense", l.Side == "", "must name no side", k.Named()+` has one: write "512 tanh"`)
+		} else {
+			k.Require("dense", l.Side != "", "must name a side", k.Named()+` has two: write "text 512 tanh"`)
+			k.Require("dense", l.Side == "" || h.Whole(l.Side), "must be of a side that model.head.identity names",
+				"layers stand behind the pool, and a projection is a layer")
+		}
 	}
+	if one {
+		h.checkEncoder(k)
+	}
+}
+
+// width is that of what a side gives with its layers, of a tower of a width.
+func (h HeadOptions) width(side string, tower int) int {
+	if layers, _ := h.Layers(side); len(layers) > 0 {
+		return layers[len(layers)-1].Width
+	}
+	return tower
+}
+
+// checkEncoder checks the head of one encoder.
+func (h *HeadOptions) checkEncoder(k *section.Checker) {
+	width := section.Of[TextOptions](k).Width
+	if k.Has(section.Images) {
+		width = section.Of[ImageOptions](k).TokenWidth()
+	}
+	if h.Identity == "" {
+		width = h.Dim
+	}
+	width = h.width("", width)
 	last := "what the tower gives, as there is no projection and no model.head.dense"
 	if len(h.Dense) > 0 {
 		last = "the width of the last layer of model.head.dense"
@@ -85,17 +127,23 @@ func (h *HeadOptions) checkDense(k *section.Checker) {
 	k.Require("token_blocks", h.TokenBlocks == 0, "must be 0", k.Named()+" has one class token")
 }
 
-// Dense is a head of layers behind the pool of an encoder, then what the space asks for. Parameters are
+// Dense is a head of layers behind the pool of an encoder or of one of two towers, then what the space asks for. Parameters are
 // dense/00/weight, dense/00/bias and so on, behind those of the projection.
 type Dense struct {
 	Projection
 	Layers []DenseLayer
 }
 
-var _ Head = Dense{}
+var _ TokenHead = Dense{}
 
 // Project implements Head: class tokens (R, D) to features (R, C).
-func (d Dense) Project(_ *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
+func (d Dense) Project(_ *Context, s Scope, x *gorgonia.Node) *gorgonia.Node { return d.Rows(s, x) }
+
+// Rows implements TokenHead: every row as Project projects class tokens.
+func (d Dense) Rows(s Scope, x *gorgonia.Node) *gorgonia.Node { return d.Normalize(d.Raw(s, x)) }
+
+// Raw implements TokenHead.
+func (d Dense) Raw(s Scope, x *gorgonia.Node) *gorgonia.Node {
 	for i, l := range d.Layers {
 		in := s.In(fmt.Sprintf("dense/%02d", i))
 		init := LinearDefault(columns("dense", x))
@@ -106,7 +154,7 @@ func (d Dense) Project(_ *Context, s Scope, x *gorgonia.Node) *gorgonia.Node {
 		}
 		x = l.activate(nn.Linear(x, weight, bias)) // (R, Width)
 	}
-	return d.Projection.Forward(s, x, 1)
+	return d.Projection.Raw(s, x)
 }
 
 // activate is the activation of the layer.

@@ -29,8 +29,9 @@ type HeadOptions struct {
 	// with Multi(n,m): blocks of each tower that the further class tokens pass, the last ones; 0: all, as in the paper
 	TokenBlocks int `toml:"token_blocks" fixed:"model" max:"128"`
 	// layers behind the pool and the projection, as the Dense modules of sentence-transformers: of each its width, its
-	// activation (tanh, gelu, relu or silu; none without) and nobias where it has no bias, as in "512 tanh"
-	Dense []string `toml:"dense" when:"one encoder" fixed:"meaning"`
+	// activation (tanh, gelu, relu or silu; none without) and nobias where it has no bias, as in "512 tanh"; of two
+	// towers with a side in front that identity names, as in "text 512 gelu nobias"
+	Dense []string `toml:"dense" when:"one encoder or tokens" fixed:"meaning"`
 }
 
 // Styles of heads.
@@ -62,6 +63,9 @@ func (h *HeadOptions) Check(k *section.Checker) {
 		h.checkDense(k)
 		return
 	}
+	h.checkDense(k)
+	k.Require("dense", len(h.Dense) == 0 || k.Has(section.Tokens) && !k.Has(section.TowerAsSpace), "must be empty",
+		k.Named()+" has a head of its own")
 	k.Require("dim", !k.Has(section.Sentences) || h.Dim == text.Width || always, "must be model.text.width",
 		"an embedding is what the text tower gives, where objective.simcse.head is not \"always\"")
 	k.Require("topology", h.Topology == "sphere" || k.Has(section.Tokens) || k.Has(section.Stored), `must be "sphere"`,
@@ -102,12 +106,16 @@ func (h *HeadOptions) checkIdentity(k *section.Checker, space space.Space) {
 		if !h.Whole(x.side) {
 			continue
 		}
+		given := fmt.Sprintf("model.%s.width is %d", x.side, x.width)
+		if width := h.width(x.side, 0); width > 0 {
+			x.width, given = width, fmt.Sprintf("model.head.dense gives %d of %ss", width, x.side)
+		}
 		cure := `set model.head.identity = "", or choose a model.head.topology whose tokens are as wide`
 		if h.Topology == "sphere" || h.Topology == "euclid" {
 			cure = fmt.Sprintf(`set model.head.dim = %d or model.head.identity = ""`, x.width)
 		}
 		k.Require("identity", dim == x.width,
-			fmt.Sprintf("must leave the projection of a side whose width is not that of the space: model.%s.width is %d, a token of the space %d", x.side, x.width, dim), cure)
+			fmt.Sprintf("must leave the projection of a side whose width is not that of the space: %s, a token of the space %d", given, dim), cure)
 		k.Training("identity", !slices.Contains([]string{x.side, "both"}, regular),
 			"must leave the projection that objective.geometric regularises",
 			"set objective.geometric.weight = 0 or model.head.identity = \"\"")
@@ -125,6 +133,7 @@ func (h *HeadOptions) checkStyle(k *section.Checker, space space.Space) {
 	const want = `must be "linear"`
 	k.Require("style", k.Has(section.Words) && !k.Has(section.TowerAsSpace) && !k.Has(section.Sentences), want,
 		k.Named()+" has no other")
+	k.Require("style", len(h.Dense) == 0, want+" with model.head.dense", "its layers are those of both sides")
 	k.Require("style", h.Identity == "", want+" with model.head.identity",
 		"a side without a projection has no layers: set model.head.identity = \"\"")
 	k.Require("style", !space.Tokens, want+" with model.head.topology = \"Multi(n,m)\"",
@@ -141,7 +150,7 @@ func (h HeadOptions) Space() (space.Space, error) { return space.Parse(h.Topolog
 func (h HeadOptions) Whole(side string) bool { return h.Identity == side || h.Identity == "both" }
 
 // Head returns the head of a side, image or text, over a tower of a width: the linear one given, which is left out
-// where Identity says so, one with tanh behind it, or an MLP.
+// where Identity says so, its layers in Dense, one with tanh behind it, or an MLP.
 func (h HeadOptions) Head(side string, width int, linear Projection) Head {
 	switch h.Style {
 	case HeadMLP:
@@ -150,6 +159,9 @@ func (h HeadOptions) Head(side string, width int, linear Projection) Head {
 		return TanhHead(linear.Space)
 	}
 	linear.Identity = h.Whole(side)
+	if layers, _ := h.Layers(side); len(layers) > 0 { // Check has told an error
+		return Dense{Projection: linear, Layers: layers}
+	}
 	return linear
 }
 

@@ -32,6 +32,9 @@ type ImageBlock struct {
 	// hidden width of its MLP; 0: model.image.mlp
 	PoolMLP int `toml:"pool_mlp" when:"model.image.pool=attention" fixed:"model" max:"262144"`
 
+	// the pool attention reads tokens through a norm, maps them to this width and has no MLP, as in CoCa; 0: SigLIP's
+	PoolWidth int `toml:"pool_width" when:"model.image.pool=attention" fixed:"model" max:"65536"`
+
 	// layer norms of queries and keys, head by head
 	QKNorm bool `toml:"qk_norm" fixed:"model"`
 	// a norm before the last layer of the attention
@@ -74,13 +77,16 @@ var plainImageBlock = ImageBlock{ClassToken: true, PatchBias: true, Positions: t
 // Check implements section.Checked.
 func (b *ImageBlock) Check(k *section.Checker) {
 	i := section.Of[ImageOptions](k)
-	k.NotNegative("pool_heads", "pool_mlp", "theta", "reference", "offset")
+	k.NotNegative("pool_heads", "pool_mlp", "pool_width", "theta", "reference", "offset")
 	if i.Style != StyleBlock {
 		return
 	}
 	k.OneOfOrEmpty("rotary", RotaryCells, RotaryCentred)
 	k.Require("class_token", b.ClassToken || i.Pooling() != PoolClass, `must be true with model.image.pool "class"`)
-	k.Require("pool_heads", b.PoolHeads <= 0 || i.Width%b.PoolHeads == 0, "must divide model.image.width")
+	heads := defaultTo(b.PoolHeads, i.Heads)
+	k.Require("pool_heads", heads <= 0 || b.PoolHeads <= 0 && b.PoolWidth <= 0 || defaultTo(b.PoolWidth, i.Width)%heads == 0,
+		"must divide pool_width, or model.image.width without it")
+	k.Require("final_norm", b.PoolWidth <= 0 || !b.FinalNorm && b.PoolNorm, "must be false with pool_width, and pool_norm true")
 	if b.Rotary != "" {
 		k.Positive("theta")
 		k.Require("rotary", i.Heads <= 0 || i.Width/i.Heads%4 == 0, "must be empty, or heads have a multiple of 4 channels",
@@ -170,4 +176,22 @@ func (v ViT) ofPool() ViT {
 		o.Gated, o.MLPNorm = false, false
 	}
 	return v
+}
+
+// queryPool is the pool by attention of CoCa (Yu et al. 2022) as open_clip has it: a learned query of width E attends to
+// the normalised tokens x (B*t, D), and a norm stands behind it: (B, E). places is what it gives of each token alone,
+// (B*t, E), nil where nobody reads it.
+func (v ViT) queryPool(s Scope, x *gorgonia.Node, t int, tokens bool) (class, places *gorgonia.Node) {
+	o, start, in := v.options(), v.starts(), s.In("pool")
+	e := o.PoolWidth
+	x = norm(in, "token_norm", x, v.eps())
+	q := linear(in, "q", start.output, norm(in, "query_norm", in.Param("probe", v.tokenInit(), 1, e), v.eps()), e) // (1, E)
+	kv := linear(in, "kv", start.output, x, 2*e)                                                                   // (B*t, 2E)
+	h := attention.CrossAttention(attention.CrossArgs{Q: nn.RepeatRows(q, sequences("vit", x, t)), KV: kv, QueryLen: 1,
+		KeyLen: t, Heads: defaultTo(o.PoolHeads, v.Heads), Keep: 1})
+	class = v.behindPool(s, linear(in, "proj", start.output, h, e))
+	if tokens {
+		places = v.behindPool(s, linear(in, "proj", start.output, linearPart(in, "kv", start.output, x, e, e, 2*e), e))
+	}
+	return class, places
 }

@@ -45,6 +45,9 @@ func TestImageBlock(t *testing.T) {
 		{func(v *ViT) { v.Block.FinalNorm = false }, "", "norm/weight (12)"},
 		{func(v *ViT) { v.Block.PoolNorm, v.Pool = true, PoolMean }, "pool_norm/weight (12)", ""},
 		{func(v *ViT) { v.Block.PoolAll, v.Pool, v.Block.PoolMLP, v.Block.PoolHeads = true, PoolAttention, 5, 2 }, "pool/mlp/fc1/weight (5, 12)", ""},
+		{func(v *ViT) {
+			v.Block.PoolWidth, v.Block.PoolHeads, v.Block.PoolNorm, v.Block.FinalNorm, v.Pool = 6, 2, true, false, PoolAttention
+		}, "pool/kv/weight (12, 12)", "pool/mlp/fc1/weight (48, 12)"},
 	} {
 		got := names(c.change)
 		if c.more != "" && !slices.Contains(got, c.more) || c.less != "" && slices.Contains(got, c.less) {

@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -191,5 +192,42 @@ func TestResNetRefuses(t *testing.T) {
 			return nil
 		}()
 		check.Error(t, err, want)
+	}
+}
+
+// TestCLIPResNetSizes: CLIP's RN50 has as many parameters as open_clip's image tower, 38,316,896, and a token of an image
+// is as wide as what its pool gives; Sizes counts the weights of its convolutions and of its pool.
+func TestCLIPResNetSizes(t *testing.T) {
+	n := ConvNet{Size: 224, Activation: "relu", Gate: "sigmoid", Eps: BatchNormEps, PoolHeads: 32, PoolWidth: 1024,
+		Blocks: []string{"conv k3 s2 c32", "conv k3 s1 c32", "conv k3 s1 c64", "mean k2"}}
+	for stage, blocks := range []int{3, 4, 6, 3} {
+		for i := range blocks {
+			kind := "rb k3 s1"
+			if stage > 0 && i == 0 {
+				kind = "ra k3 s2"
+			}
+			n.Blocks = append(n.Blocks, fmt.Sprintf("%s e%d c%d", kind, 64<<stage, 256<<stage))
+		}
+	}
+	s := newShapesOnly()
+	images := gorgonia.NewTensor(s.g, tensor.Float32, 4, gorgonia.WithShape(1, 3, 224, 224), gorgonia.WithName("images"))
+	q := ConvNetTower{n}.Encode(&Context{}, NewScope(s), Inputs{batch.Images: images}, Want{Tokens: true, Classes: true})
+	learned, matrices := 0, 0
+	for name, k := range s.sizes {
+		if !strings.Contains(name, "running_") {
+			learned += k
+		}
+		if strings.HasSuffix(name, "/weight") && !strings.Contains(name, "_norm/") {
+			matrices += k
+		}
+	}
+	if weights, _, _ := n.Sizes(); learned != 38_316_896 || int(weights) != matrices {
+		t.Errorf("%d parameters; %d in matrices, Sizes says %d", learned, matrices, weights)
+	}
+	if !q.Tokens.Shape().Eq(tensor.Shape{50, 1024}) || !q.Classes.Shape().Eq(tensor.Shape{1, 1024}) || n.Places() != 49 {
+		t.Errorf("tokens %v, classes %v, %d places", q.Tokens.Shape(), q.Classes.Shape(), n.Places())
+	}
+	if n.Size = 100; n.even() {
+		t.Error("means of places that are no whole windows are taken")
 	}
 }

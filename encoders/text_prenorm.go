@@ -2,6 +2,7 @@ package encoders
 
 import (
 	"github.com/geoalign/geoalign/ops/attention"
+	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
 	"gorgonia.org/gorgonia"
 )
@@ -13,6 +14,9 @@ type PreNormText struct {
 	TextOptions
 	Vocab  int // V
 	Causal bool
+	// Behind: a learned token stands behind all L places of a text, for the text. As in open_clip's CoCa it and the
+	// words see the words and the first place of padding; itself it sees where there is no padding.
+	Behind bool
 	Metric AttentionMetric // of self-attention
 	// TorchStart is that of BERT.
 	TorchStart bool
@@ -27,13 +31,22 @@ func (p PreNormText) width() int   { return p.Width }
 // Tokens beyond a text's length are not attended to, unless Lengths is nil. With a causal
 // mask a place of at is the last one of its text.
 func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia.Node {
+	return p.encode(c, s, a, at, false)
+}
+
+// encode is Text, with all also of the token behind the words: (R*(L+1), D).
+func (p PreNormText) encode(c *Context, s Scope, a TextArgs, at *Places, all bool) *gorgonia.Node {
 	if p.Layers < 1 {
 		misuse("text", a.IDs, "want at least one layer (got %d)", p.Layers)
 	}
 	s = s.transformer(p.Layers)
 	first := s.Layer("layers", 0)
 	c.given(a.IDs.Shape()[0], a.Len)
-	x := prompted(0, p.embed(c, s, a), first.prompt(0, p.Width), a.Len, 0)
+	words, x := a.Len, p.embed(c, s, a)
+	if p.Behind {
+		a.Len, a.Lengths = a.Len+1, layout.AddInt(a.Lengths, 1)
+	}
+	x = prompted(0, x, first.prompt(0, p.Width), a.Len, 0)
 	y := norm(first, "norm1", x, float32(p.Eps))
 	for i := range p.Layers {
 		layer := s.Layer("layers", i)
@@ -53,12 +66,22 @@ func (p PreNormText) Text(c *Context, s Scope, a TextArgs, at *Places) *gorgonia
 	if at == nil {
 		y = unprompted(y, a.Len, s.prompts())
 	}
+	if at == nil && p.Behind && !all {
+		y = layout.SequenceRest(y, a.Len, words, 1)
+	}
 	return y
 }
 
-// TextClasses encodes texts as Text does, with their first tokens, (R, D), beside them. Without
-// all, states is nil.
+// TextClasses encodes texts as Text does, with their first tokens, or those behind the words, (R, D), beside them.
+// Without all, states is nil.
 func (p PreNormText) TextClasses(c *Context, s Scope, a TextArgs, all bool) (states, classes *gorgonia.Node) {
+	switch l := a.Len + 1; {
+	case p.Behind && all:
+		x := p.encode(c, s, a, nil, true)
+		return layout.SequenceRest(x, l, a.Len, 1), layout.SequenceRows(x, l, a.Len, 1)
+	case p.Behind:
+		return nil, p.Text(c, s, a, lastPlaces(layout.AddInt(layout.FullLengths(a.IDs, a.Len), 1), l))
+	}
 	states = p.Text(c, s, a, nil)
 	classes = leading(states, 1, a.Len)
 	if !all {
@@ -67,11 +90,16 @@ func (p PreNormText) TextClasses(c *Context, s Scope, a TextArgs, all bool) (sta
 	return states, classes
 }
 
-// embed returns the embeddings of words with their positions: (R*L, D).
+// embed returns the embeddings of words, and of the token behind them, with their positions: (R*L, D).
 func (p PreNormText) embed(c *Context, s Scope, a TextArgs) *gorgonia.Node {
 	s = s.In("embeddings").As(Traits{Front: true})
 	x := nn.Embed(s.Param("word/weight", bertInit, p.Vocab, p.Width), a.IDs) // (R*L, D)
-	x = nn.AddPositions(x, s.Param("position/weight", positionInit(p.TorchStart), p.Positions, p.Width), a.Len)
+	l := a.Len
+	if p.Behind {
+		class := nn.RepeatRows(s.Param("class", bertInit, 1, p.Width), sequences("text", x, l)) // (R, D)
+		x, l = layout.InsertRows(x, class, l, 1, l), l+1                                        // (R*(L+1), D)
+	}
+	x = nn.AddPositions(x, s.Param("position/weight", positionInit(p.TorchStart), p.Positions, p.Width), l)
 	return c.dropout(x, p.Dropout)
 }
 

@@ -80,6 +80,7 @@ const (
 	StyleCLIP    = "clip"
 	StyleDINOv2  = "dinov2"
 	StyleSigLIP  = "siglip"
+	StyleCoCa    = "coca"
 	StyleBERT    = "bert"
 	StyleRoBERTa = "roberta"
 	StyleMPNet   = "mpnet"
@@ -352,7 +353,10 @@ func (i ImageOptions) TokenWidth() int {
 		return i.ResNet.Channels()
 	}
 	if i.Style == StyleConvNet {
-		return i.ConvNet.Channels()
+		return i.ConvNet.Width()
+	}
+	if i.Style == StyleBlock && i.Pool == PoolAttention {
+		return defaultTo(i.Block.PoolWidth, i.Width)
 	}
 	return i.Width
 }
@@ -403,13 +407,13 @@ func (t ImageTower) Columns() []batch.Column {
 func (t ImageTower) Classes() int { return t.classes() }
 
 // Shape returns the tokens of a row and their width.
-func (t ImageTower) Shape() (length, width int) { return t.ViT.Tokens(), t.ViT.Width }
+func (t ImageTower) Shape() (length, width int) { return t.ViT.Tokens(), t.TokenWidth() }
 
 // Encode encodes images (R, 3, S, S). Without tokens the last block computes no query but
 // those of the class tokens.
 func (t ImageTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
 	images := in[batch.Images]
-	q, v := Sequence{Len: t.Tokens(), Width: t.Width, Begin: t.Tokens() - t.Patches()}, t.keeping(c, images.Shape()[0])
+	q, v := Sequence{Len: t.Tokens(), Width: t.TokenWidth(), Begin: t.Tokens() - t.Patches()}, t.keeping(c, images.Shape()[0])
 	if want.Tokens {
 		q.Tokens, q.Classes = v.Encode(s, images)
 	} else {

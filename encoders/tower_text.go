@@ -15,7 +15,8 @@ import (
 type TextOptions struct {
 	// structure: empty (that of model.system) | bert (post-norm, eps 1e-12) | roberta (bert with eps 1e-5 and no token
 	// types) | mpnet (roberta with a bias of attention by distance) | clip (pre-norm, a word sees those before it, eps
-	// 1e-5, quick_gelu) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent
+	// 1e-5, quick_gelu) | coca (clip with gelu and a learned token behind all places of a text, which stands for it and
+	// sees its words and the first place of padding; CoCa of open_clip) | siglip (pre-norm, padding is read like words, eps 1e-6, gelu_tanh) | gru (gated recurrent
 	// units over embeddings of words, of model.text.gru) | block (layers by the options of model.text.block)
 	Style string `toml:"style" fixed:"meaning"`
 	// text layers; 0 with style block: words alone, as in StaticEmbedding and model2vec
@@ -84,8 +85,8 @@ func (t *TextOptions) Check(k *section.Checker) {
 	}
 	k.BelowOne("dropout")
 	k.NotNegative("eps")
-	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleSigLIP, StyleGRU,
-		StyleBlock)
+	k.OneOfOrEmpty("style", StyleBERT, StyleRoBERTa, StyleMPNet, StyleCLIP, StyleCoCa, StyleSigLIP,
+		StyleGRU, StyleBlock)
 	activations := []string{"gelu", "gelu_tanh", "quick_gelu"}
 	if t.Style == StyleBlock {
 		if activations = append(activations, "silu"); !t.Block.Gated {
@@ -95,7 +96,11 @@ func (t *TextOptions) Check(k *section.Checker) {
 	k.OneOfOrEmpty("activation", activations...)
 	k.OneOfOrEmpty("pool", "class", "pooler", "mean", "first_last", "end", "weighted_mean", "max", "gpo", "esa")
 	class, bert := t.Pooling() == "class", t.MasksWords() || t.Style == StyleMPNet
-	k.Require("pool", !t.PreNorm() || !class,
+	k.Require("positions", t.Style != StyleCoCa || k.Number("data.tokens") < float64(t.Positions),
+		`must be more than data.tokens with model.text.style "coca"`, "its token stands behind all places of a text")
+	k.Require("pool", t.Style != StyleCoCa || class, `must be class with model.text.style "coca"`,
+		"its token behind the words is what stands for a text")
+	k.Require("pool", !t.PreNorm() || !class || t.Style == StyleCoCa,
 		"must be mean, end, max, gpo or esa with a pre-norm style, whose first token stands for nothing")
 	k.Require("pool", t.Style != StyleGRU || !class,
 		"must be mean, end, max, gpo or esa with model.text.style \"gru\", whose first state has seen one word")
@@ -146,8 +151,8 @@ func (t TextOptions) Encoder(a TowerArgs) TextEncoder {
 		return BlockText{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Metric: a.Metric.at(AttendText)}
 	case t.PreNorm():
 		t.Activation = StyleActivation(t.Style, t.Activation)
-		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style == StyleCLIP, TorchStart: torch,
-			Metric: a.Metric.at(AttendText)}
+		return PreNormText{TextOptions: t, Vocab: a.Vocab, Causal: t.Style != StyleSigLIP, Behind: t.Style == StyleCoCa,
+			TorchStart: torch, Metric: a.Metric.at(AttendText)}
 	}
 	b := BERT{TextOptions: t, Vocab: a.Vocab, Pad: a.Pad, Classes: a.Space.Classes(), TokenBlocks: a.TokenBlocks,
 		TorchStart: torch, Metric: a.Metric.at(AttendText), FusionMetric: a.Metric.at(AttendFusion)}
@@ -163,7 +168,9 @@ func (t TextOptions) Encoder(a TowerArgs) TextEncoder {
 const mpnetBuckets = 32
 
 // PreNorm says whether the layers of a style have their norms first.
-func (t TextOptions) PreNorm() bool { return t.Style == StyleCLIP || t.Style == StyleSigLIP }
+func (t TextOptions) PreNorm() bool {
+	return t.Style == StyleCLIP || t.Style == StyleCoCa || t.Style == StyleSigLIP
+}
 
 // MasksWords says whether a style is of the layers that masked language modelling and fusion
 // are made of.
@@ -176,14 +183,16 @@ func (t TextOptions) Pooling() string {
 	switch {
 	case t.Pool != "":
 		return t.Pool
-	case t.PreNorm() || t.Style == StyleGRU:
+	case t.PreNorm() && t.Style != StyleCoCa || t.Style == StyleGRU:
 		return "end"
 	}
 	return "class"
 }
 
 // ReadsClass says whether the first token stands for a text.
-func (t TextOptions) ReadsClass() bool { return t.Pooling() == "class" || t.Pooling() == "pooler" }
+func (t TextOptions) ReadsClass() bool {
+	return t.Style != StyleCoCa && (t.Pooling() == "class" || t.Pooling() == "pooler")
+}
 
 // LayerNormEps returns the epsilon of the layer norms in a system, what 0 stands for included.
 func (t TextOptions) LayerNormEps(system string) float64 {
@@ -192,7 +201,7 @@ func (t TextOptions) LayerNormEps(system string) float64 {
 		return t.Eps
 	case t.Style == StyleSigLIP:
 		return vitEps
-	case t.Style == StyleRoBERTa, t.Style == StyleMPNet, t.Style == StyleCLIP, t.Style == "" && system == "clip":
+	case t.Style == StyleRoBERTa, t.Style == StyleMPNet, t.Style == StyleCLIP, t.Style == StyleCoCa, t.Style == "" && system == "clip":
 		return torchEps
 	}
 	return bertEps
@@ -268,8 +277,14 @@ func (t TextTower) Columns() []batch.Column {
 	return list
 }
 
-// Shortens says whether padding is not read.
-func (t TextTower) Shortens() bool { return !t.Padding }
+// Shortens says whether padding is not read and nothing stands behind it.
+func (t TextTower) Shortens() bool { return !t.Padding && !t.behind() }
+
+// behind says whether what stands for a text is a token behind all places.
+func (t TextTower) behind() bool {
+	p, ok := t.Encoder.(PreNormText)
+	return ok && p.Behind
+}
 
 // Shorter returns the tower with l places.
 func (t TextTower) Shorter(l int) Tower {
@@ -284,7 +299,7 @@ func (t TextTower) Classes() int { return t.Encoder.classes() }
 func (t TextTower) Shape() (length, width int) { return t.Tokens, t.Encoder.width() }
 
 // FirstIsClass says whether the first token of a text is all that stands for it.
-func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() == 1 }
+func (t TextTower) FirstIsClass() bool { return t.Pool.byClass() && t.Classes() == 1 && !t.behind() }
 
 // Encode encodes R texts. With tokens alone a text has one class token, whatever Classes
 // says; without tokens the last layer computes no query but those of what is read.

@@ -115,7 +115,11 @@ func (v ViT) Encode(s Scope, images *gorgonia.Node) (tokens, classes *gorgonia.N
 	v, s = v.in(s)
 	x, y := v.encode(s, images, false) // (B*(P+prefix), D)
 	t := v.Patches() + v.prefix()
-	classes = v.pooled(s, x, y)
+	if v.queries() {
+		classes, y = v.queryPool(s, s.tap.pooled(x, t), t, true)
+	} else {
+		classes = v.pooled(s, x, y)
+	}
 	if kept := v.Tokens() - v.Patches(); v.prefix() > kept {
 		y = layout.SequenceRest(y, t, kept, v.prefix()-kept)
 	}
@@ -131,8 +135,16 @@ func (v ViT) Class(s Scope, images *gorgonia.Node) *gorgonia.Node {
 		return v.behindPool(s, y)
 	}
 	x, y := v.encode(s, images, false)
+	if v.queries() {
+		t := v.inner() + v.prefix()
+		y, _ = v.queryPool(s, s.tap.pooled(x, t), t, false)
+		return y
+	}
 	return v.pooled(s, x, y)
 }
+
+// queries says whether the pool is queryPool.
+func (v ViT) queries() bool { return v.Pool == PoolAttention && v.options().PoolWidth > 0 }
 
 // pooled returns what stands for an image: (B*m, D) class tokens, else (B, D). x and y are
 // all tokens (B*(P+prefix), D) after the last block, and normalised.

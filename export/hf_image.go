@@ -10,6 +10,12 @@ func (x *job) hfImage() error {
 	if r, ok := x.resNet(); ok {
 		return x.hfResNet(r)
 	}
+	if t, ok := x.sides.Image.Tower.(encoders.ImageTower); ok && t.Style == encoders.StyleBlock {
+		return x.hfBlock(t.ViT.Full())
+	}
+	if t, ok := x.sides.Image.Tower.(encoders.ConvNetTower); ok {
+		return x.hfConvNeXt(t.ConvNet)
+	}
 	v, err := x.vit()
 	if err != nil {
 		return err
@@ -116,4 +122,31 @@ func (x *job) hfDINOv2(v encoders.ViT, config object) (class string, naming weig
 		naming.Prefer = append(naming.Prefer, "dinov2_with_registers.")
 	}
 	return class, naming, config, nil
+}
+
+// hfBlock writes a vision transformer of style block, of which one class of DINOv3 has the options.
+func (x *job) hfBlock(v encoders.ViT) error {
+	b := v.Block
+	has := encoders.ImageBlock{ClassToken: true, PatchBias: true, FinalNorm: true, LayerScale: true, Gated: b.Gated,
+		Rotary: encoders.RotaryCentred, Theta: b.Theta, PoolHeads: b.PoolHeads, PoolMLP: b.PoolMLP}
+	act, ok := map[string]string{"silu": "silu", "relu": "relu"}[v.Activation]
+	if !ok {
+		act, ok = activationHF[v.Activation]
+	}
+	if b != has || !ok || v.Pool != encoders.PoolClass || v.Classes > 1 {
+		return x.refuse("model.image.style", x.Config.Model.Image.Style,
+			"of layers of model.image.block its DINOv3ViTModel has those of DINOv3 with the class token for an image alone")
+	}
+	naming := weights.Naming{Family: "dinov3", Prefer: []string{""}} // nothing stands before its names
+	if !b.Gated {
+		naming.Prefer = append(naming.Prefer, "layer.#.mlp.up_proj")
+	}
+	x.processor()
+	return x.pretrained("DINOv3ViTModel", naming, x.below(nil, "image/"), object{
+		"model_type": "dinov3_vit", "hidden_size": v.Width, "num_hidden_layers": v.Depth, "num_attention_heads": v.Heads,
+		"intermediate_size": v.MLP, "image_size": v.Size, "patch_size": v.Patch, "num_channels": 3, "hidden_act": act,
+		"layer_norm_eps": number(v.Eps), "rope_theta": fraction(b.Theta),
+		"num_register_tokens": v.Registers, "use_gated_mlp": b.Gated, "query_bias": true, "key_bias": true, "value_bias": true,
+		"proj_bias": true, "mlp_bias": true,
+	})
 }

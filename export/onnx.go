@@ -118,6 +118,9 @@ func (x *job) encoder(g *onnx.Graph, side string, alone bool) (string, error) {
 			return "", x.refuse("model.text.style", x.Config.Model.Text.Style,
 				"layers of model.text.block are written in no other form")
 		}
+		if p, ok := t.Encoder.(encoders.PreNormText); ok && p.Behind {
+			return "", x.behind()
+		}
 		if t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
 			t.Pool == encoders.PoolFirstLast {
 			return "", x.refuse("model.text.pool", string(t.Pool), "this pool is written in no other form")

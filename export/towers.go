@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/weights"
@@ -43,6 +44,11 @@ func (x *job) noRegions() error {
 	return x.refuse("model.image.style", x.Config.Model.Image.Style, "it has no tower over features of regions")
 }
 
+// behind refuses a text tower with a token behind its words.
+func (x *job) behind() error {
+	return x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no token behind the words of a text")
+}
+
 // words is the text tower.
 func (x *job) words() (encoders.TextTower, error) {
 	t, ok := x.sides.Text.Tower.(encoders.TextTower)
@@ -54,6 +60,9 @@ func (x *job) words() (encoders.TextTower, error) {
 	}
 	if _, ok := t.Encoder.(encoders.BlockText); ok {
 		return t, x.refuse("model.text.style", x.Config.Model.Text.Style, "its towers have no layers of model.text.block")
+	}
+	if p, ok := t.Encoder.(encoders.PreNormText); ok && p.Behind {
+		return t, x.behind()
 	}
 	if (t.Pool == encoders.PoolMax || t.Pool == encoders.PoolWeighted) && !x.bare() || t.Pool == encoders.PoolGPO || t.Pool == encoders.PoolESA ||
 		t.Pool == encoders.PoolFirstLast {
@@ -100,6 +109,9 @@ func (x *job) oneLayer(forms ...string) error {
 func (x *job) comparable(forms ...string) error {
 	if err := x.oneLayer(forms...); err != nil {
 		return err
+	}
+	if list := x.Config.Model.Head.Dense; len(list) > 0 {
+		return x.refuse("model.head.dense", list, "its heads are one linear layer", append(forms, oneSide)...)
 	}
 	space, err := x.Config.Model.Head.Space()
 	if err != nil {
@@ -148,6 +160,15 @@ var activationHF = map[string]string{"gelu": "gelu", "gelu_tanh": "gelu_pytorch_
 // number is a float32 in JSON, in the digits that it is known by.
 func number(v float64) json.Number {
 	return json.Number(strconv.FormatFloat(v, 'g', -1, 32))
+}
+
+// fraction is a number in JSON with a point, which is what a class of Python may insist on.
+func fraction(v float64) json.Number {
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return json.Number(s)
 }
 
 // constant is a parameter of a number that is everywhere the same.

@@ -237,7 +237,7 @@ func openStored(t *testing.T, folder string, words int) stored {
 	t.Helper()
 	m := check.Get(weights.Open(folder))(t)
 	t.Cleanup(func() { m.Close() })
-	whole := m.Has("image/pos_embed") && m.Has("text/embeddings/word/weight")
+	whole := m.Encoder.Side == ""
 	if whole {
 		dir := filepath.Join(t.TempDir(), "run")
 		r, err := convert.Import(t.Context(), convert.ImportOptions{From: folder, Out: dir, Set: []string{"data.tokens=" + strconv.Itoa(words)}})

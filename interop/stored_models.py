@@ -50,22 +50,24 @@ def expect(**tensors):
     expected.update({k: v.detach().float().contiguous().clone() if v.is_floating_point() else v.long() for k, v in tensors.items()})
 
 
-def pictures():
-    """A wide and a tall picture, with edges, ramps and noise. Of higher ones Pillow 13 resizes the height first."""
+def pictures(alpha):
+    """A wide and a tall picture, with edges, ramps and noise, the tall one with alpha or without. Of higher ones Pillow 13 resizes the height first."""
     rng, made = np.random.default_rng(7), []
-    for i, (h, w) in enumerate(((300, 452), (340, 300))):
+    for i, (h, w) in enumerate(((427, 640), (340, 300))):
         y, x = np.mgrid[0:h, 0:w].astype(float)
         a = np.stack([40 + 0.3 * x + 0.1 * y, 200 - 0.2 * y - 0.1 * x, 90 + 50 * np.sin(x / 9) * np.cos(y / 7)], -1)
         a[80:200, 120:250] = [230, 60, 20]
         p = Image.fromarray(np.clip(a + rng.normal(0, 12, a.shape), 0, 255).astype(np.uint8))
+        if alpha and i == 1:
+            p.putalpha(Image.fromarray((x * 255 / w).astype(np.uint8)))
         p.save(folder + f"picture{i}.png")
         made.append(p)
     return made
 
 
-def show(prepare, default=None, **outputs):
+def show(prepare, default=None, alpha=False, **outputs):
     """Adds pictures, prepared, and the outputs of functions of them."""
-    made = pictures()
+    made = pictures(alpha)
     pixels = torch.stack([prepare(p) for p in made])
     expect(picture_pixels=pixels, **{"picture_" + k: f(pixels) for k, f in outputs.items()})
     if default:
@@ -125,7 +127,7 @@ def dual(model, size, x, *processors):
     pixels = torch.randn(ROWS, 3, size, size)
     out = model(input_ids=x, pixel_values=pixels)
     expect(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=out.image_embeds, text_features=out.text_embeds)
-    show(*processors, image_features=lambda pixels: model(input_ids=x, pixel_values=pixels).image_embeds)
+    show(*processors, alpha=True, image_features=lambda pixels: model(input_ids=x, pixel_values=pixels).image_embeds)
 
 
 with torch.no_grad():

@@ -3,8 +3,9 @@
     venv/bin/python interop/zoo.py FOLDER [FAMILY ...]
 
 go test ./interop -run TestZoo calls it. Each model gets a folder FOLDER/FAMILY-NUMBER with its files, and FOLDER/FAMILY-NUMBER.safetensors has the
-inputs and outputs, by the names of stored_models.py. A package that is not there is told in a line, with the exit status 77.
+inputs and outputs, by the names of stored_models.py, with _exact those of float64. A package that is not there is told in a line, with the exit status 77.
 """
+import copy
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ try:
     import torch
     import transformers as T
     from safetensors.torch import save_file
+    import open_clip
     import timm
 except ImportError as e:
     print(e)
@@ -59,7 +61,10 @@ def image(name, model, size, run, save):
     else:
         randomise(model, 0.01)
     x = torch.randn(ROWS, 3, size, size)
-    put(name, model, dict(pixel_values=x, **run(model, x)), save)
+    exact = {}
+    if name.startswith(("convnext-", "mobile-")):  # in float64 too
+        exact = {k + "_exact": v for k, v in run(copy.deepcopy(model).double(), x.double()).items()}
+    put(name, model, dict(pixel_values=x, **run(model, x), **exact), save)
 
 
 WIDTHS = dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=3, intermediate_size=40, vocab_size=61, pad_token_id=0)
@@ -334,7 +339,11 @@ def convnext():
 def dual(name, model, end=None):
     """Both towers: features of pictures and of texts that end with a token."""
     c = model.config
-    size, vocab, pad = c.vision_config.image_size, c.text_config.vocab_size, c.text_config.pad_token_id or 0
+    pair(name, model, c.vision_config.image_size, c.text_config.vocab_size, c.text_config.pad_token_id or 0, end, model.save_pretrained,
+         lambda pixels, x: (lambda out: (out.image_embeds, out.text_embeds))(model(input_ids=x, pixel_values=pixels, attention_mask=mask)))
+
+
+def pair(name, model, size, vocab, pad, end, store, run):
     randomise(model)
     x = torch.randint(5, vocab - 5, (ROWS, WORDS))
     if end is not None:
@@ -343,13 +352,13 @@ def dual(name, model, end=None):
     pixels = torch.randn(ROWS, 3, size, size)
 
     def save(where):
-        model.save_pretrained(where)
+        store(where)
         names = ["w%d" % i for i in range(vocab)]
         names[:5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] if pad == 0 else ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
         with open(where + "/vocab.txt", "w") as f:
             f.write("\n".join(names) + "\n")
-    out = model(input_ids=x, pixel_values=pixels, attention_mask=mask)
-    put(name, model, dict(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=out.image_embeds, text_features=out.text_embeds), save)
+    image, text = run(pixels, x)
+    put(name, model, dict(pixel_values=pixels, input_ids=x, lengths=lengths, image_features=image, text_features=text), save)
 
 
 VISION = dict(hidden_size=24, num_attention_heads=3, num_hidden_layers=2, intermediate_size=40, image_size=16, patch_size=4)
@@ -367,6 +376,59 @@ def metaclip_2():
 
 
 DUALS = [chinese_clip, metaclip_2]
+
+CLIP_TEXT = dict(context_length=WORDS, vocab_size=61, width=24, heads=3, layers=2)
+
+
+def open_clip_pair(name, config, pad=0, end=60, custom=False, written={}):
+    """A dual encoder of open_clip; written is what open_clip_config.json says otherwise, by the table of model_cfg."""
+    kinds = {"multimodal_cfg": open_clip.CoCa, "custom": open_clip.CustomTextCLIP}
+    model = next((kind for key, kind in kinds.items() if key in config), open_clip.CLIP)(**{k: v for k, v in config.items() if k != "custom"})
+
+    def store(where):
+        save_file(model.state_dict(), where + "/open_clip_model.safetensors")
+        said = {k: {**v, **written.get(k, {})} if isinstance(v, dict) else v for k, v in config.items()}
+        with open(where + "/open_clip_config.json", "w") as f:
+            json.dump({"model_cfg": said, "preprocess_cfg": {}}, f)
+    pair(name, model, config["vision_cfg"]["image_size"], config["text_cfg"]["vocab_size"], pad, end, store,
+         lambda pixels, x: (model.encode_image(pixels, normalize=True), model.encode_text(x, normalize=True)))
+
+
+def clip_resnet():
+    """The residual network of CLIP in open_clip: RN50, RN101 and RN50x4 made small."""
+    for quick, vision in ((True, dict(layers=[1, 2, 1, 1], width=8, image_size=64)), (False, dict(layers=[3, 4, 6, 3], width=4, image_size=96, head_width=16)),
+                          (False, dict(layers=[1, 1, 2, 1], width=10, image_size=128, head_width=80)), (False, dict(layers=[2, 1, 1, 2], width=16, image_size=32, head_width=32))):
+        yield dict(config=dict(embed_dim=20, quick_gelu=quick, vision_cfg=vision, text_cfg=CLIP_TEXT))
+
+
+def open_clip_hf():
+    """open_clip with text towers of Hugging Face, whose own configuration is not among its files."""
+    kinds = {"bert": (T.BertConfig, dict(pad_token_id=0)), "roberta": (T.RobertaConfig, dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5)),
+             "xlm-roberta": (T.XLMRobertaConfig, dict(pad_token_id=1, type_vocab_size=1, layer_norm_eps=1e-5))}
+    vit, resnet = dict(image_size=16, patch_size=4, width=24, head_width=8, layers=2), dict(layers=[1, 1, 1, 1], width=8, image_size=64)
+    trunk = dict(timm_model_name="vit_tiny_patch16_224", image_size=224, timm_pool="", timm_proj="linear")
+    for kind, width, pooler, proj, vision, written in (
+            ("roberta", 64, "mean_pooler", "linear", vit, {}), ("bert", 128, "cls_pooler", "mlp", vit, {}), ("bert", 64, "cls_last_hidden_state_pooler", "mlp", trunk, {}),
+            ("xlm-roberta", 64, None, "mlp", resnet, {}), ("bert", 64, "mean_pooler", None, vit, {}), ("bert", 64, None, "linear", vit, {}), ("xlm-roberta", 128, "cls_last_hidden_state_pooler", "linear", dict(trunk, timm_proj="mlp", timm_pool="avg"), {}),
+            ("bert", 64, "mean_pooler", "linear", resnet, {"text_cfg": {"hf_pooler_type": "max_pooler"}})):
+        where = folder + "text-" + kind
+        make, own = kinds[kind]
+        make(**{**WIDTHS, "hidden_size": width, "num_attention_heads": width // 64, "max_position_embeddings": 30, **own}).save_pretrained(where)
+        text = dict(hf_model_name=where, hf_model_pretrained=False, hf_pooler_type=pooler, hf_proj_type=proj, vocab_size=61, context_length=WORDS)
+        yield dict(config=dict(embed_dim=64 if proj is None else 20, vision_cfg=vision, text_cfg=text, custom=True), pad=own["pad_token_id"], end=None, written=written)
+
+
+def coca():
+    """CoCa of open_clip: both encoders, of texts with and without padding."""
+    for quick, vision, dim in ((False, dict(attn_pooler_heads=4), 20), (True, dict(attn_pooler_heads=3, attn_pooler_queries=5, head_width=12), 24), (False, dict(attn_pooler_heads=2, width=20, head_width=4), 32),
+                               (False, dict(attn_pooler_heads=4, attentional_pool="parallel", width=20, head_width=4), 20), (False, dict(attn_pooler_heads=4, pool_type="avg"), 20)):
+        vision = {**dict(image_size=16, patch_size=4, width=24, head_width=8, layers=2, attentional_pool=True, output_tokens=True), **vision}
+        text = dict(CLIP_TEXT, embed_cls=True, output_tokens=True)
+        decoder = dict(context_length=WORDS, vocab_size=61, width=dim, heads=2, layers=1)
+        yield dict(config=dict(embed_dim=dim, quick_gelu=quick, vision_cfg=vision, text_cfg=text, multimodal_cfg=decoder), end=None)
+
+
+OPEN = [clip_resnet, open_clip_hf, coca]
 
 
 def hidden(features):
@@ -527,7 +589,26 @@ def residual():
         yield model, 64, pooled(lambda m, x: m(x).last_hidden_state), save
 
 
-IMAGES = [mobile, efficientnet_lite, convnext, vit, vit_torchvision, eva, beit_timm, dinov3, beit, vit_hf, residual]
+def clip_resnet_timm():
+    for name, side, args in (("resnet50_clip", 64, {}), ("resnet50x4_clip", 96, dict(num_classes=24)), ("resnet50_clip_gap", 64, {}), ("resnet50_clip", 64, dict(act_layer="silu")), ("resnext26ts", 64, {})):
+        model = timm.create_model(name, **{"num_classes": 0, **args}, **({} if "gap" in name or "_clip" not in name else dict(img_size=side)))
+        model.pretrained_cfg = dict(model.pretrained_cfg, input_size=(3, side, side))
+        yield model, side, lambda m, x: dict(image_features=m(x)), timm_saver(model, args)
+
+
+def unread():
+    """Towers that are refused: windows, images of any shape, FastViT."""
+    sizes = dict(image_size=32, patch_size=4, embed_dim=12, depths=[1, 1], num_heads=[2, 2], window_size=4)
+    for model in (T.SwinModel(T.SwinConfig(**sizes)), T.Swinv2Model(T.Swinv2Config(**sizes)),
+                  T.Siglip2VisionModel(T.Siglip2VisionConfig(hidden_size=24, num_attention_heads=3, num_hidden_layers=1, intermediate_size=40, num_patches=16, patch_size=4))):
+        yield model, 32, lambda m, x: dict(image_hidden=x), model.save_pretrained
+    for name, args in (("swin_tiny_patch4_window7_224", dict(img_size=32, window_size=4, embed_dim=12, depths=(1, 1), num_heads=(2, 2))), ("swinv2_tiny_window8_256", dict(img_size=32, window_size=4, embed_dim=12, depths=(1, 1), num_heads=(2, 2))),
+                       ("fastvit_mci0", dict(num_classes=0))):
+        model = timm.create_model(name, **args)
+        yield model, 32, lambda m, x: dict(image_hidden=x), timm_saver(model, args)
+
+
+IMAGES = [mobile, efficientnet_lite, convnext, vit, vit_torchvision, eva, beit_timm, dinov3, beit, vit_hf, residual, clip_resnet_timm, unread]
 
 with torch.no_grad():
     for family in IMAGES:
@@ -542,6 +623,12 @@ with torch.no_grad():
         torch.manual_seed(7)
         for i, (model, end) in enumerate(family()):
             dual(f"{family.__name__}-{i}", model, end)
+    for family in OPEN:
+        if wanted and family.__name__ not in wanted:
+            continue
+        torch.manual_seed(9)
+        for i, case in enumerate(family()):
+            open_clip_pair(f"{family.__name__}-{i}", **case)
     for family in TEXTS:
         if wanted and family.__name__ not in wanted:
             continue

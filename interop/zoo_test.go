@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
@@ -36,6 +37,8 @@ func TestZoo(t *testing.T) {
 	type row struct {
 		equal, refused int
 		worst          float64
+		package64      float64 // of the package's float32 from its float64
+		here64         float64 // of what is computed here from that
 	}
 	families := map[string]*row{}
 	for _, path := range check.Get(filepath.Glob(filepath.Join(folder, "*.safetensors")))(t) {
@@ -67,19 +70,31 @@ func TestZoo(t *testing.T) {
 				words = info.Shape[1]
 			}
 			var p encoders
-			if m.Has("image/pos_embed") && words > 0 { // both towers are one encoder of pairs
+			if m.Encoder.Side == "" { // both towers are one encoder of pairs
 				p = openStored(t, filepath.Join(folder, name), words).encoders
 			} else {
 				p = openTower(t, m, words)
 			}
 			families[family].worst = max(families[family].worst, compareOutputs(t, e, p, words))
 			families[family].equal++
+			if _, ok := e.Lookup("image_hidden_exact"); ok {
+				exact, none := floats(t, e, "image_hidden_exact"), func(int) bool { return false }
+				b := batch.New(examples)
+				b.SetFloats(batch.Images, floats(t, e, "pixel_values"))
+				states, _ := check.Get2(p.image.Encode(t.Context(), b))(t)
+				r := families[family]
+				r.here64 = max(r.here64, largestDifference(t, name, states, exact, 1, none))
+				r.package64 = max(r.package64, largestDifference(t, name, floats(t, e, "image_hidden"), exact, 1, none))
+			}
 		})
 	}
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		r := families[name]
 		text += fmt.Sprintf("\n| %s | %d | %d | %.1e |", name, r.equal, r.refused, r.worst)
+		if r.here64 > 0 {
+			t.Logf("%s: from the package's float64 its float32 differs by %.1e, and float32 here by %.1e", name, r.package64, r.here64)
+		}
 	}
 	t.Logf("made by %s\n| family | models | refused | largest difference |\n|---|---|---|---|%s",
 		check.Get(os.ReadFile(filepath.Join(folder, "versions.txt")))(t), text)

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +85,8 @@ func TestBlockGradients(t *testing.T) {
 var convNets = map[string]encoders.ConvNet{
 	"efficientnet": {Blocks: []string{"conv k3 s2 c6", "ds k3 s1 c6", "ir k5 s2 e12 c8 se3", "ir k3 s1 e10 c8", "conv k1 s1 c16"}, Activation: "silu",
 		Gate: "sigmoid", Padding: "same", Eps: 1e-3},
+	"clip": {Blocks: []string{"conv k3 s1 c6", "mean k2", "ra k3 s1 e4 c8", "ra k3 s2 e4 c8", "rb k3 s1 e4 c8"}, Activation: "silu", Gate: "sigmoid", Eps: 1e-3,
+		PoolHeads: 2, PoolWidth: 6},
 	"convnext": {Blocks: []string{"patch k2 c6", "cx k3 e12 c6", "down c16", "cx k7 e20 c16"}, Activation: "gelu", Gate: "sigmoid", Eps: 1e-6,
 		FinalNorm: true, LayerScale: true},
 }
@@ -112,4 +116,30 @@ func TestConvNetGradients(t *testing.T) {
 			checkDifferences(t, m, func(float64) float64 { return forward(t, m, b, Control{}).Loss }, names)
 		})
 	}
+}
+
+// TestCoCaGradients: those of every parameter of the towers of CoCa and of a projection of two layers are those of finite
+// differences.
+func TestCoCaGradients(t *testing.T) {
+	cfg := tinyCLIP("sphere")
+	cfg.Model.Image.Block.Defaults()
+	cfg = check.Get(cfg.With("model.image.style=block", "model.image.pool=attention", "model.image.block.pool_width=6", "model.image.block.pool_heads=2",
+		"model.image.block.pool_all=true", "model.image.block.pool_norm=true", "model.image.block.final_norm=false", "model.text.style=coca", "model.head.identity=text",
+		fmt.Sprintf(`model.head.dense=["text 10 gelu", "text %d nobias"]`, cfg.Model.Head.Dim)))(t)
+	cfg.Train.BatchSize = 3
+	m := buildCLIP(t, cfg)
+	b := randomPairs(m, 3)
+	var names []string
+	for _, q := range m.params.List() {
+		names = append(names, q.Name)
+		for i, x := 0, m.params.Value(q); i < len(x); i++ {
+			x[i] += float32(0.15 * math.Sin(float64(3*i+len(names))))
+		}
+	}
+	for _, name := range []string{"image/pool/probe", "image/pool/token_norm/bias", "text/embeddings/class", "text_proj/dense/01/weight"} {
+		if !slices.Contains(names, name) {
+			t.Errorf("no parameter %s in %v", name, names)
+		}
+	}
+	checkDifferences(t, m, func(float64) float64 { return forward(t, m, b, Control{}).Loss }, names)
 }

@@ -175,12 +175,9 @@ func oneEncoder(cfg config.Config, o Options, space space.Space) (design, error)
 	}
 	h := encoders.Dense{Projection: encoders.Projection{Space: space, Identity: cfg.Model.Head.Whole(one.name),
 		NoBias: one.name == "image" || cfg.Model.Text.Style != encoders.StyleSigLIP}}
-	for _, item := range cfg.Model.Head.Dense {
-		l, err := encoders.ParseDense(item)
-		if err != nil {
-			return design{}, fmt.Errorf("model: model.head.dense: %w", err)
-		}
-		h.Layers = append(h.Layers, l)
+	var err error
+	if h.Layers, err = cfg.Model.Head.Layers(""); err != nil {
+		return design{}, fmt.Errorf("model: model.head.dense: %w", err)
 	}
 	if one.head = h; len(h.Layers) == 0 {
 		one.head = h.Projection

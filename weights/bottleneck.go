@@ -37,7 +37,11 @@ func (p *convPlan) bottleneck(n bottleNames, stride int) bool {
 		p.is("se/expand/weight", n.excite+".weight", pointwise)
 		p.is("se/expand/bias", n.excite+".bias", nil)
 	}
-	p.add("rb k%d s%d e%d c%d%s", p.at(n.conv2+".weight", 2), stride, inner, out, end)
+	kind := "rb"
+	if p.means && stride > 1 {
+		kind = "ra"
+	}
+	p.add("%s k%d s%d e%d c%d%s", kind, p.at(n.conv2+".weight", 2), stride, inner, out, end)
 	return true
 }
 
@@ -86,7 +90,94 @@ var residual = family{
 		if err := d.timmResNet(); err != nil {
 			return err
 		}
-		return d.convNet(planResNet(d.file), convFacts{"relu", "sigmoid", "", 1e-5, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875}})
+		return d.convNet(planResNet(d.file), convFacts{"relu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{imageNetMean, imageNetStd, resizeCrop, "bilinear", 0.875}})
+	},
+}
+
+// planModified reads the residual network of CLIP (Radford et al. 2021, section 2.4), of open_clip with or without the
+// text tower beside it, or of timm.
+func planModified(f *File) *convPlan {
+	p := &convPlan{file: f, means: true}
+	stem := func(format, norm string) {
+		for i := 1; i <= 3; i++ {
+			p.whole(fmt.Sprintf(format, i), fmt.Sprintf(norm, i), max(1, 3-i))
+		}
+		p.add("mean k2")
+	}
+	for _, prefix := range []string{"visual.", ""} {
+		if p.shape(prefix+"conv3.weight") == nil || p.shape(prefix+"attnpool.q_proj.weight") == nil {
+			continue
+		}
+		stem(prefix+"conv%d", prefix+"bn%d")
+		p.stages(func(stage, i int) bottleNames {
+			b := fmt.Sprintf("%slayer%d.%d.", prefix, stage+1, i)
+			return bottleNames{b + "conv1", b + "bn1", b + "conv2", b + "bn2", b + "conv3", b + "bn3", b + "downsample.0", b + "downsample.1", "", ""}
+		}, 1)
+		p.attends(prefix+"attnpool.", "positional_embedding", "{q,k,v}_proj", "c_proj")
+		return p
+	}
+	if p.shape("stem.conv3.conv.weight") == nil || p.shape("stages.0.0.conv1_1x1.conv.weight") == nil {
+		return p
+	}
+	stem("stem.conv%d.conv", "stem.conv%d.bn")
+	p.stages(func(stage, i int) bottleNames {
+		b := fmt.Sprintf("stages.%d.%d.", stage, i)
+		return bottleNames{b + "conv1_1x1.conv", b + "conv1_1x1.bn", b + "conv2_kxk.conv", b + "conv2_kxk.bn", b + "conv3_1x1.conv", b + "conv3_1x1.bn", b + "shortcut.conv.conv", b + "shortcut.conv.bn", "", ""}
+	}, 1)
+	p.attends("head.", "pos_embed", "{q,k,v}", "proj")
+	return p
+}
+
+// attends are the rules of a pool by attention below a prefix, where it is there.
+func (p *convPlan) attends(prefix, positions, qkv, proj string) {
+	if p.shape(prefix+positions) == nil {
+		return
+	}
+	pool := func(ours, theirs string) { p.rules = append(p.rules, rule{"image/pool/" + ours, prefix + theirs, nil}) }
+	pool("pos_embed", positions)
+	for _, which := range []string{"weight", "bias"} {
+		pool("qkv/"+which, qkv+"."+which)
+		if p.shape(prefix+proj+".weight") != nil {
+			pool("proj/"+which, proj+"."+which)
+		}
+	}
+}
+
+// clipResNet is that network, alone or as the image tower of a dual encoder of open_clip.
+var clipResNet = family{
+	name:  "clip_resnet",
+	types: []string{"open_clip", "timm"},
+	find: func(f *File) []part {
+		if list := planModified(f).parts(); list != nil {
+			return openCLIPParts(f, list...)
+		}
+		return nil
+	},
+	within: []string{"visual.layer1.", "visual.layer2.", "visual.layer3.", "visual.layer4.", "layer1.", "layer2.", "layer3.",
+		"layer4.", "stages.0.", "stages.1.", "stages.2.", "stages.3."},
+	unneeded: append([]string{"*.num_batches_tracked", "head.fc.*"}, openCLIPUnneeded...),
+	describe: func(d *description) error {
+		p := planModified(d.file)
+		arch := d.config.Architecture
+		if _, timm := d.file.Lookup("stem.conv1.conv.weight"); timm && !(strings.HasPrefix(arch, "resnet") && strings.Contains(arch, "_clip")) {
+			return fmt.Errorf("%s has the architecture %q, and of timm's networks with three convolutions before the stages resnet..._clip is read", d.path, arch)
+		}
+		o := convFacts{"relu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}}
+		if d.has("image/pool/pos_embed") {
+			width, err := d.size("image/pool/pos_embed", 1)
+			if err != nil {
+				return err
+			}
+			grid, head := root(d.values["image/pool/pos_embed"].shape[0]-1), 64
+			if d.openCLIP != nil && d.openCLIP.Model.Vision.HeadWidth > 0 {
+				head = d.openCLIP.Model.Vision.HeadWidth
+			}
+			o.size, o.heads, o.fixed = 32*grid, max(1, width/head), true
+		}
+		if err := d.plainTimm(); err != nil {
+			return err
+		}
+		return d.openCLIPTowers(func() error { return d.convNet(p, o) })
 	},
 }
 
@@ -98,7 +189,7 @@ func planRegNet(f *File) *convPlan {
 		p.stages(func(stage, i int) bottleNames {
 			b := fmt.Sprintf("s%d.b%d.", stage+1, i+1)
 			return bottleNames{b + "conv1.conv", b + "conv1.bn", b + "conv2.conv", b + "conv2.bn", b + "conv3.conv", b + "conv3.bn", b + "downsample.conv", b + "downsample.bn", b + "se.fc1", b + "se.fc2"}
-		})
+		}, 2)
 		return p
 	}
 	for _, prefix := range []string{"regnet.", ""} {
@@ -114,17 +205,18 @@ func planRegNet(f *File) *convPlan {
 			}
 			return bottleNames{at(0, "convolution"), at(0, "normalization"), at(1, "convolution"), at(1, "normalization"), at(third, "convolution"), at(third, "normalization"), b + "shortcut.convolution", b + "shortcut.normalization",
 				at(2, "attention.0"), at(2, "attention.2")}
-		})
+		}, 2)
 		return p
 	}
 	return p
 }
 
-// stages adds four stages of blocks, the first of each with a stride of 2.
-func (p *convPlan) stages(name func(stage, i int) bottleNames) {
+// stages adds four stages of blocks, the first of each with a stride of 2, but that of the first stage with a given one.
+func (p *convPlan) stages(name func(stage, i int) bottleNames, first int) {
 	for stage := range 4 {
-		for i := 0; p.bottleneck(name(stage, i), max(1, 2-i)); i++ {
+		for i := 0; p.bottleneck(name(stage, i), max(1, first-i)); i++ {
 		}
+		first = 2
 	}
 }
 
@@ -152,6 +244,6 @@ var regNet = family{
 		if err := d.plainTimm(); err != nil {
 			return err
 		}
-		return d.convNet(planRegNet(d.file), convFacts{"relu", "sigmoid", "", 1e-5, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}})
+		return d.convNet(planRegNet(d.file), convFacts{"relu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}})
 	},
 }

@@ -1,5 +1,9 @@
 package weights
 
+import (
+	"errors"
+)
+
 // clip is CLIP (Radford et al. 2021) and MetaCLIP 2 (Chuang et al. 2025) of Hugging Face, or one of their towers.
 var clip = family{
 	name:  "clip",
@@ -102,4 +106,89 @@ var clipText = []rule{
 	{"text/layers/#/ffn/intermediate/*", "encoder.layers.#.mlp.fc1.*", nil},
 	{"text/layers/#/ffn/output/*", "encoder.layers.#.mlp.fc2.*", nil},
 	{"text/norm/*", "final_layer_norm.*", nil},
+}
+
+// siglip is SigLIP (Zhai et al. 2023), and SigLIP 2 with images of one size, of Hugging Face, or one of its towers.
+var siglip = family{
+	name:  "siglip",
+	types: []string{"siglip", "siglip_vision_model", "siglip_text_model"},
+	parts: []part{{
+		prefixes: []string{"vision_model.", ""},
+		marks:    []string{"embeddings.patch_embedding.bias", "post_layernorm.weight"},
+		needs: append([]rule{
+			{"image/patch_embed/weight", "embeddings.patch_embedding.weight", flat},
+			{"image/patch_embed/bias", "embeddings.patch_embedding.bias", nil},
+			{"image/pos_embed", "embeddings.position_embedding.weight", matrix},
+			{"image/norm/*", "post_layernorm.*", nil},
+		}, clipBlocks...),
+		may: []rule{
+			{"image/pool/probe", "head.probe", probe},
+			{"image/pool/qkv/*", "head.attention.in_proj_*", nil},
+			{"image/pool/proj/*", "head.attention.out_proj.*", nil},
+			{"image/pool/norm/*", "head.layernorm.*", nil},
+			{"image/pool/mlp/fc1/*", "head.mlp.fc1.*", nil},
+			{"image/pool/mlp/fc2/*", "head.mlp.fc2.*", nil},
+		},
+		unneeded: []string{"embeddings.position_ids"},
+	}, {
+		prefixes: []string{"text_model.", ""},
+		marks:    []string{"embeddings.token_embedding.weight", "head.weight"},
+		needs:    append([]rule{{"text_proj/*", "head.*", nil}}, clipText...),
+		unneeded: []string{"embeddings.position_ids"},
+	}, logitBias(single)},
+	describe: func(d *description) error {
+		image := imageFacts{style: "siglip", activation: "gelu_tanh", pool: "attention", eps: 1e-6,
+			heads:      ofClass(d, 12),
+			preprocess: preprocess{half, half, resizeSquash, "bicubic", 0}}
+		if !d.has("image/pool/probe") {
+			image.pool = "mean"
+		}
+		return d.towers(image, textFacts{style: "siglip", activation: "gelu_tanh", pool: "end", eps: 1e-6,
+			heads: ofClass(d, 12), tokens: true})
+	},
+}
+
+// clipMTOB is the dual encoder of clip-mtob (its "Multi(n,m)", and its reference with one class token): the image tower
+// of open_clip with class tokens (m, D), and post-norm text layers by the names of PyTorch's nn.TransformerEncoder.
+var clipMTOB = family{
+	name:  "clip-mtob",
+	types: []string{"clip-mtob"},
+	parts: []part{openCLIPImage(classTokens), {
+		prefixes: []string{""},
+		marks:    []string{"token_embedding.weight", "ln_embedding.weight", "ln_final.weight"},
+		needs: []rule{
+			{"text/embeddings/word/weight", "token_embedding.weight", nil},
+			{"text/embeddings/position/weight", "positional_embedding", matrix},
+			{"text/embeddings/norm/*", "ln_embedding.*", nil},
+			{"text/layers/#/attention/qkv/*", "transformer.encoder.layers.#.self_attn.in_proj_*", nil},
+			{"text/layers/#/attention/output/*", "transformer.encoder.layers.#.self_attn.out_proj.*", nil},
+			{"text/layers/#/attention/norm/*", "transformer.encoder.layers.#.norm1.*", nil},
+			{"text/layers/#/ffn/intermediate/*", "transformer.encoder.layers.#.linear1.*", nil},
+			{"text/layers/#/ffn/output/*", "transformer.encoder.layers.#.linear2.*", nil},
+			{"text/layers/#/ffn/norm/*", "transformer.encoder.layers.#.norm2.*", nil},
+			{"text/norm/*", "ln_final.*", nil},
+		},
+		may: []rule{{"text_proj/weight", "text_projection", transposed}},
+	}, logitScale},
+	describe: func(d *description) error {
+		if d.depth("image/blocks/") == 0 || d.depth("text/layers/") == 0 {
+			return errors.New("it lacks the image or the text tower, and the text tower is one of model.system = \"clip\" alone")
+		}
+		d.towerNotes = append(d.towerNotes, "its text layers are those of model.system = \"clip\" without a model.text.style: in any other system a text tower that starts from them computes something else")
+		return d.towers(
+			imageFacts{style: "clip", activation: "gelu", pool: "class", eps: 1e-5,
+				preprocess: preprocess{clipMean, clipStd, resizeCrop, "bicubic", 0}},
+			textFacts{activation: "gelu", pool: "class", eps: 1e-5, tokens: true})
+	},
+}
+
+// classes is the number of class tokens of an image, 0 without any.
+func (f *fit) classes(name string) int {
+	switch v, ok := f.values[name]; {
+	case !ok:
+		return 0
+	case len(v.shape) == 2:
+		return v.shape[0]
+	}
+	return 1
 }

@@ -98,6 +98,7 @@ type openCLIPVision struct {
 	Pool      string  `json:"pool_type"`           // empty: tok
 	NormLast  bool    `json:"final_ln_after_pool"` // behind the pool
 	Attention any     `json:"attentional_pool"`    // true, or how; the pool is another then
+	PoolHeads int     `json:"attn_pooler_heads"`   // 0: 8
 	ImageSize sides   `json:"image_size"`          // of what is prepared too, whatever preprocess_cfg says
 	Timm      string  `json:"timm_model_name"`     // empty: a tower of open_clip
 	TimmPool  *string `json:"timm_pool"`           // nil: avg, whatever the pool of the architecture; empty: that
@@ -111,6 +112,8 @@ type openCLIPWords struct {
 	PadMask     bool   `json:"use_pad_mask"`   // padding is not read
 	Class       bool   `json:"embed_cls"`      // a token behind the text that stands for it
 	Pool        string `json:"pool_type"`
+	Context     int    `json:"context_length"`    // 0: 77
+	Pooler      string `json:"hf_pooler_type"`    // of a tower of Hugging Face; null: that of its class
 	HuggingFace string `json:"hf_model_name"`     // empty: a tower of open_clip
 	Tokenizer   string `json:"hf_tokenizer_name"` // empty: that of CLIP
 	Reads       struct {

@@ -1,7 +1,6 @@
 package weights
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ type convPlan struct {
 	file   *File
 	blocks []string
 	rules  []rule
+	means  bool  // strides of bottlenecks are means of places
 	err    error // the first
 }
 
@@ -152,69 +152,6 @@ func planTimmMobile(f *File, strides []int, relus int, head bool) *convPlan {
 	return p
 }
 
-// nextNames are the names of ConvNeXt, with # for a stage and % for a block.
-type nextNames struct{ stem, stemNorm, downNorm, down, block, dw, norm, fc1, fc2, scale, responses, last string }
-
-var (
-	nextHF = nextNames{"embeddings.patch_embeddings", "embeddings.layernorm", "encoder.stages.#.downsampling_layer.0",
-		"encoder.stages.#.downsampling_layer.1", "encoder.stages.#.layers.%.", "dwconv", "layernorm", "pwconv1", "pwconv2",
-		"layer_scale_parameter", "grn", "layernorm"}
-	nextTimm = nextNames{"stem.0", "stem.1", "stages.#.downsample.0", "stages.#.downsample.1", "stages.#.blocks.%.",
-		"conv_dw", "norm", "mlp.fc1", "mlp.fc2", "gamma", "mlp.grn", "head.norm"}
-)
-
-// planNext reads ConvNeXt below a prefix.
-func planNext(f *File, n nextNames, prefix string) *convPlan {
-	p := &convPlan{file: f}
-	pair := func(ours, theirs string, make *shaping) {
-		p.is(ours+"/weight", prefix+theirs+".weight", make)
-		p.is(ours+"/bias", prefix+theirs+".bias", nil)
-	}
-	pair("conv", n.stem, nil)
-	pair("norm", n.stemNorm, nil)
-	p.add("patch k%d c%d", p.at(prefix+n.stem+".weight", 2), p.at(prefix+n.stem+".weight", 0))
-	for stage := 0; ; stage++ {
-		at := func(name string, block int) string {
-			return strings.NewReplacer("#", strconv.Itoa(stage), "%", strconv.Itoa(block)).Replace(name)
-		}
-		if down := at(n.down, 0); p.shape(prefix+down+".weight") != nil {
-			pair("norm", at(n.downNorm, 0), nil)
-			pair("conv", down, nil)
-			p.add("down c%d", p.at(prefix+down+".weight", 0))
-		}
-		block := 0
-		for ; p.shape(prefix+at(n.block, block)+n.dw+".weight") != nil; block++ {
-			b := at(n.block, block)
-			dw, fc1 := p.at(prefix+b+n.dw+".weight", 2), p.shape(prefix+b+n.fc1+".weight")
-			if len(fc1) < 2 {
-				p.err = fmt.Errorf("%s has shape %v, want a matrix", b+n.fc1, fc1)
-				return p
-			}
-			pair("dw", b+n.dw, nil)
-			pair("norm", b+n.norm, nil)
-			pair("fc1", b+n.fc1, pointwise)
-			pair("fc2", b+n.fc2, pointwise)
-			if p.shape(prefix+b+n.scale) != nil {
-				p.is("scale", prefix+b+n.scale, nil)
-			}
-			if p.shape(prefix+b+n.responses+".weight") != nil {
-				p.is("response_norm/weight", prefix+b+n.responses+".weight", vector)
-				p.is("response_norm/bias", prefix+b+n.responses+".bias", vector)
-			}
-			p.add("cx k%d e%d c%d", dw, fc1[0], p.at(prefix+b+n.dw+".weight", 0))
-		}
-		if block == 0 {
-			break
-		}
-	}
-	if p.shape(prefix+n.last+".weight") != nil {
-		for _, which := range []string{"weight", "bias"} {
-			p.rules = append(p.rules, rule{"image/norm/" + which, prefix + n.last + "." + which, nil})
-		}
-	}
-	return p
-}
-
 // parts are those of a plan.
 func (p *convPlan) parts() []part {
 	if p.err != nil || len(p.blocks) < 3 {
@@ -227,7 +164,9 @@ func (p *convPlan) parts() []part {
 type convFacts struct {
 	activation, gate, padding string
 	eps                       float64
-	size                      int
+	size                      int  // of images
+	heads                     int  // of the pool by attention; 0: the mean
+	fixed                     bool // no other size of images has as many positions
 	preprocess                preprocess
 }
 
@@ -243,9 +182,12 @@ func (d *description) convNet(p *convPlan, o convFacts) error {
 	if pretrained := d.config.Pretrained; side == 0 && pretrained != nil && len(pretrained.Shape) == 3 {
 		side = pretrained.Shape[2]
 	}
-	if side == 0 {
+	switch {
+	case side == 0:
 		side = o.size
 		d.assume("model.image.size")
+	case o.fixed && side != o.size:
+		return fmt.Errorf("the files ask for images of %d pixels, and the pool by attention has positions of %d", side, o.size)
 	}
 	list := make([]string, len(p.blocks))
 	for i, b := range p.blocks {
@@ -263,6 +205,12 @@ func (d *description) convNet(p *convPlan, o convFacts) error {
 	if d.has("image/layers/01/response_norm/weight") {
 		d.set("model.image.convnet.response_norm", true)
 	}
+	if o.heads > 0 {
+		d.set("model.image.convnet.pool_heads", o.heads)
+		if width, err := d.size("image/pool/proj/weight", 0); err == nil {
+			d.set("model.image.convnet.pool_width", width)
+		}
+	}
 	d.prepareImages(prepared)
 	return nil
 }
@@ -277,7 +225,7 @@ var efficientNet = family{
 	unneeded: []string{"_fc.*", "*.num_batches_tracked"},
 	describe: func(d *description) error {
 		p := planEfficient(d.file)
-		o := convFacts{"relu6", "sigmoid", "same", 1e-3, 224, preprocess{half, half, resizeCrop, "bicubic", 0.875}}
+		o := convFacts{"relu6", "sigmoid", "same", 1e-3, 224, 0, false, preprocess{half, half, resizeCrop, "bicubic", 0.875}}
 		if d.has("image/layers/01/se/reduce/weight") {
 			o.activation, o.preprocess.mean, o.preprocess.std = "silu", imageNetMean, imageNetStd
 		}
@@ -327,7 +275,7 @@ var timmMobile = family{
 	describe: func(d *description) error {
 		p, mobile := d.planTimm()
 		architecture := d.config.Architecture
-		o := convFacts{"silu", "sigmoid", "", 1e-5, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
+		o := convFacts{"silu", "sigmoid", "", 1e-5, 224, 0, false, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
 		if strings.HasPrefix(architecture, "tf_") {
 			o.padding, o.eps = "same", 1e-3
 		}
@@ -348,59 +296,4 @@ var timmMobile = family{
 		}
 		return d.convNet(p, o)
 	},
-}
-
-// convNeXt is ConvNeXt (Liu et al. 2022) and ConvNeXt V2 (Woo et al. 2023) of Hugging Face and timm.
-var convNeXt = family{
-	name:     "convnext",
-	types:    []string{"convnext", "convnextv2", "timm"},
-	find:     func(f *File) []part { return planNextOf(f).parts() },
-	within:   []string{"encoder.stages.", "convnext.encoder.stages.", "convnextv2.encoder.stages.", "stages."},
-	unneeded: []string{"classifier.*", "head.fc.*"},
-	describe: func(d *description) error {
-		o := convFacts{"gelu", "sigmoid", "", 1e-6, 224, preprocess{imageNetMean, imageNetStd, resizeCrop, "bicubic", 0.875}}
-		if strings.Contains(d.config.Architecture, "xxlarge") {
-			o.eps = 1e-5
-		}
-		if d.config.Eps > 1e-6 { // of the last norm alone
-			return fmt.Errorf("%s has layer_norm_eps = %g, and 1e-6 or less is read", d.path, d.config.Eps)
-		}
-		if _, first := d.file.Lookup("norm_pre.weight"); first {
-			return errors.New("its last norm stands before the mean of places (norm_pre), and one behind it is read")
-		}
-		if _, timm := d.file.Lookup("stem.0.weight"); timm && d.values["image/layers/00/conv/weight"].shape[2]%2 != 0 {
-			return errors.New("its first convolution is of patches that overlap, and patches side by side are read")
-		}
-		if err := d.plainTimm(); err != nil {
-			return err
-		}
-		act, err := activation("hidden_act", d.config.HiddenAct, "gelu")
-		if err != nil {
-			return err
-		}
-		o.activation = act
-		return d.convNet(planNextOf(d.file), o)
-	},
-}
-
-// plainTimm refuses arguments of timm that no tensor shows.
-func (d *description) plainTimm() error {
-	a := d.config.Args
-	if a.Stride != 0 && a.Stride != 32 {
-		return fmt.Errorf("%s has output_stride %d, and 32 is read", d.path, a.Stride)
-	}
-	if a.Activation != nil || a.Norm != nil || a.Blur != nil {
-		return fmt.Errorf("%s has act_layer, norm_layer or aa_layer in model_args, and those of the architecture are read", d.path)
-	}
-	return nil
-}
-
-// planNextOf reads ConvNeXt by the names that a file has.
-func planNextOf(f *File) *convPlan {
-	for _, prefix := range []string{"convnext.", "convnextv2.", ""} {
-		if _, ok := f.tensors[prefix+nextHF.stem+".weight"]; ok {
-			return planNext(f, nextHF, prefix)
-		}
-	}
-	return planNext(f, nextTimm, "")
 }

@@ -111,7 +111,10 @@ func TestFilesBeside(t *testing.T) {
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_hidden_layers": 2`, `"num_hidden_layers": 3`)}, "has num_hidden_layers = 3, and the tensors have 2"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_attention_heads": 2`, `"num_attention_heads": 3`)}, "3 heads do not divide the width 8 of the text tower"},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"num_attention_heads": 2`, `"num_attention_heads": -2`)}, "-2 heads do not divide"},
-		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "swin"`)}, `has model_type "swin", which is not read: the families`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "mt5"`)}, `has model_type "mt5", which is not read: the families`},
+		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "swinv2"`)}, `has model_type "swinv2", which has attention within shifted windows`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"swin_tiny_patch4_window7_224"`)}, `has the architecture "swin_tiny_patch4_window7_224", which has attention within shifted windows`},
+		{"timm", map[string]string{"config.json": config1(t, "timm", `"vit_base_patch16_224"`, `"fastvit_mci0"`)}, `has the architecture "fastvit_mci0", which has the blocks of MobileCLIP and FastViT`},
 		{"bert", map[string]string{"config.json": config1(t, "bert", `"model_type": "bert"`, `"model_type": "vit"`)}, `has model_type "vit", and `},
 		{"bert", map[string]string{"config.json": `{"num_attention_heads": [3, 6, 12]}`}, "config.json: num_attention_heads is a list, and a number is read"},
 		{"bert", map[string]string{"config.json": `{"hidden_size": "8"}`}, "config.json: hidden_size is a text, and a number is read"},
@@ -219,7 +222,7 @@ func TestFilesBeside(t *testing.T) {
 		{"open_clip", openCLIPVision1(`"pool_type": "avg", "final_ln_after_pool": true`), `pool_type = "avg", final_ln_after_pool = true and attentional_pool = false in vision_cfg: no style`},
 		{"open_clip", openCLIPVision1(`"pool_type": "none"`), `pool_type = "none"`},
 		{"open_clip", openCLIPVision1(`"attentional_pool": "parallel"`), `attentional_pool = true in vision_cfg`},
-		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2, "embed_cls": true}, "vision_cfg": {"head_width": 4}}}`}, "embed_cls = true in text_cfg: no style"},
+		{"open_clip", map[string]string{"open_clip_config.json": `{"model_cfg": {"text_cfg": {"heads": 2, "embed_cls": true}, "vision_cfg": {"head_width": 4}}}`}, "embed_cls = true in text_cfg, and the file has no cls_emb"},
 		{"open_clip", map[string]string{"open_clip_config.json": `{"preprocess_cfg": {"resize_mode": "longest"}}`}, `resize_mode is "longest"`},
 		{"open_clip", map[string]string{"open_clip_config.json": ""}, "no file says whether the activation is gelu or quick_gelu"},
 	} {
@@ -384,7 +387,7 @@ func TestPoolsOfTimm(t *testing.T) {
 		{"timm_siglip", "map", [2]string{"patch_embed.proj.bias", "other"}, []safetensors.Tensor{float("norm_pre.weight", 8), float("norm_pre.bias", 8), float("cls_token", 1, 1, 8)}, `model.image.style="clip"`},
 		{"open_clip_vit", "avg", [2]string{}, nil, `model.image.style="block"`},
 		{"open_clip_vit", "avg", [2]string{"visual.trunk.norm.", "visual.trunk.fc_norm."}, nil, `model.image.pool="mean"`},
-		{"open_clip_vit", "token", [2]string{}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 16, 8)}, "note: images are projected by an MLP (visual.head.mlp)"},
+		{"open_clip_vit", "token", [2]string{"visual.head.proj.", "visual.head.mlp.fc2."}, []safetensors.Tensor{float("visual.head.mlp.fc1.weight", 8, 8), float("visual.head.mlp.fc1.bias", 8)}, `model.head.dense=["image 8 gelu", "image 6 nobias"]`},
 	} {
 		files := map[string]string{filepath.Base(golden(c.name)): string(contents(t, golden(c.name), func(list []safetensors.Tensor) []safetensors.Tensor {
 			for i, x := range list {

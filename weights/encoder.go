@@ -79,9 +79,13 @@ func (x *facts) readSentence(folder, inner string) error {
 // encoder is what a model of one tower is as a whole. Parameters of Dense modules are added to those of the tower.
 func (d *description) encoder() (e Encoder) {
 	image, text := d.hasSide("image"), d.hasSide("text")
+	for _, l := range d.layers { // of one side: those of two are settings
+		l.Side = ""
+		e.Dense = append(e.Dense, l)
+	}
 	switch {
 	case image && text:
-		return e
+		return Encoder{}
 	case image:
 		e.Side = "image"
 	default:

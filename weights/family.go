@@ -19,6 +19,8 @@ type family struct {
 	find    func(f *File) []part
 	findFor func(f *File, x *facts) []part
 	within  []string
+	// out are the parts of a network of convolutions by its layers, for Renamed; nil: parts are.
+	out func(layers []string) []part
 	// describe says which settings of this module the model has.
 	describe func(d *description) error
 }
@@ -37,7 +39,7 @@ type part struct {
 var families = []*family{&bert, &roberta, &mpnet, &vit, &dinov2, &timm, &resNet, &resNetHF, &clip, &siglip, &openCLIP,
 	&openCLIPTimm, &clipMTOB, &albef, &distilBERT, &modernBERT, &nomicBERT, &gte, &jinaV3, &qwen3, &euroBERT, &gemma3,
 	&electra, &ernie, &albert, &xlmRobertaXL, &t5, &jinaV2, &chineseCLIP, &debertaV2,
-	&efficientNet, &timmMobile, &convNeXt, &residual, &regNet, &dinov3, &beit, &vitTorchvision, &static}
+	&efficientNet, &timmMobile, &convNeXt, &residual, &regNet, &clipResNet, &dinov3, &beit, &vitTorchvision, &static}
 
 // FamilyNames lists the families.
 func FamilyNames() (names []string) {
@@ -60,7 +62,7 @@ type fit struct {
 
 // timmStems are what the names of tensors of timm beside its layers begin with that change what a tower computes: those
 // that make tokens of patches, positions, and a pool.
-var timmStems = []string{"patch_embed.", "rope.", "rel_pos", "attn_pool."}
+var timmStems = []string{"patch_embed.", "rope.", "rel_pos", "attn_pool.", "attn_pool_contrastive."}
 
 // odd lists the unexpected tensors that stand in layers, or beside them among those of timmStems: these compute something
 // else than is read.
@@ -205,6 +207,9 @@ func (p part) prefix(f *File) (string, bool) {
 // recognise returns the family of a file: that of a name, or of one that config.json has, or without either the
 // one that leaves least of the file over.
 func recognise(f *File, facts *facts, name string) (*fit, error) {
+	if err := facts.unread(); err != nil && name == "" {
+		return nil, err
+	}
 	var best *fit
 	var failed error
 	kinds := facts.kinds()
@@ -257,4 +262,38 @@ func some(names []string) string {
 		s += fmt.Sprintf(" and %d more", len(names)-3)
 	}
 	return s
+}
+
+// unread are kinds of models that are known and not read, by how their model_type, their architecture of timm or their
+// timm_model_name begins, and why.
+var unread = []struct{ kind, why string }{
+	{"swin", "attention within shifted windows, whose stages have other widths and numbers of patches"},
+	{"siglip2", "images of any shape in patches (NaFlex), where towers here read squares of one size: the files of SigLIP 2 with images of one size have the model_type siglip"},
+	{"naflex", "images of any shape in patches (NaFlex), where towers here read squares of one size"},
+	{"fastvit", "the blocks of MobileCLIP and FastViT, of several convolutions side by side and attention"},
+	{"mobileclip", "the blocks of MobileCLIP and FastViT, of several convolutions side by side and attention"},
+	{"vitamin", "stages of convolutions before those of a vision transformer"},
+	{"cait", "attention of class tokens by itself and heads that talk to each other"},
+	{"xcit", "attention between channels"},
+}
+
+// unreadKind says which of these a name is of; empty: none.
+func unreadKind(name string) string {
+	for _, u := range unread {
+		if name != "" && strings.HasPrefix(strings.ToLower(name), u.kind) {
+			return fmt.Sprintf("%q, which has %s: no tower here computes that", name, u.why)
+		}
+	}
+	return ""
+}
+
+// unread is an error for a model that is known and not read by what the files beside its weights call it.
+func (x *facts) unread() error {
+	if why := unreadKind(x.config.ModelType); why != "" {
+		return fmt.Errorf("%s has model_type %s", x.path, why)
+	}
+	if why := unreadKind(x.config.Architecture); why != "" {
+		return fmt.Errorf("%s has the architecture %s", x.path, why)
+	}
+	return nil
 }

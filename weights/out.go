@@ -25,6 +25,8 @@ type Naming struct {
 	Prefer []string
 	// Registers are rows of zeros for registers in the position table of images, which here has none.
 	Registers int
+	// Layers are those of a network of convolutions, as model.image.convnet.blocks has them.
+	Layers []string
 	// Padding are rows of zeros in the position table of texts before the first word.
 	Padding int
 }
@@ -42,7 +44,11 @@ func Renamed(params []Param, o Naming) ([]Param, error) {
 	for _, p := range params {
 		n.ours[p.Name] = p
 	}
-	for _, part := range families[i].parts {
+	parts := families[i].parts
+	if out := families[i].out; out != nil {
+		parts = out(o.Layers)
+	}
+	for _, part := range parts {
 		n.part(part)
 	}
 	if len(n.missing) > 0 {

@@ -18,7 +18,7 @@ var resNet = family{
 	describe: func(d *description) error {
 		for _, name := range []string{"attnpool.c_proj.weight", "bn2.weight"} {
 			if _, ok := d.file.Lookup(name); ok {
-				return fmt.Errorf("it has %s: the modified ResNet of CLIP, with three convolutions before the stages and a pool by attention, is not read", name)
+				return fmt.Errorf("it has %s: a stem of several convolutions and a pool by attention are read of CLIP's networks alone, which have both", name)
 			}
 		}
 		if err := d.timmResNet(); err != nil {

@@ -48,8 +48,8 @@ func TestResNetsCompute(t *testing.T) {
 	}
 }
 
-// Checkpoints of MoCo and SwAV have a network of torchvision beside other parts; the modified network of CLIP, and others whose
-// blocks are not these, are refused by what they are.
+// Checkpoints of MoCo and SwAV have a network of torchvision beside other parts; others whose blocks are not these are
+// refused by what they are.
 func TestResNetFiles(t *testing.T) {
 	altered := func(change func(x safetensors.Tensor) []safetensors.Tensor) string {
 		return write(t, t.TempDir(), "a.safetensors", contents(t, golden("resnet_hf"), func(list []safetensors.Tensor) (out []safetensors.Tensor) {
@@ -82,7 +82,7 @@ func TestResNetFiles(t *testing.T) {
 		}
 		return append(out, safetensors.Tensor{Name: "visual.attnpool.c_proj.weight", Shape: []int{2}, Data: make([]float32, 2)})
 	})))
-	if notes := strings.Join(clip.Notes, " "); !strings.Contains(notes, "the image tower is the modified ResNet of CLIP") || !clip.Has("text/norm/weight") {
+	if notes := strings.Join(clip.Notes, " "); !strings.Contains(notes, "the image tower is not read: its tensors are of none that is (visual.attnpool.c_proj.weight)") || !clip.Has("text/norm/weight") {
 		t.Errorf("notes of CLIP with a ResNet: %s", notes)
 	}
 	small := open1(t, altered(func(x safetensors.Tensor) []safetensors.Tensor {
@@ -95,7 +95,7 @@ func TestResNetFiles(t *testing.T) {
 		t.Errorf("a network with the small stem has the settings %s", s)
 	}
 	for want, change := range map[string]func(x safetensors.Tensor) []safetensors.Tensor{
-		"the modified ResNet of CLIP, with three convolutions": func(x safetensors.Tensor) []safetensors.Tensor {
+		"it has bn2.weight: a stem of several convolutions": func(x safetensors.Tensor) []safetensors.Tensor {
 			second := x
 			second.Name = "bn2" + strings.TrimPrefix(x.Name, "bn1")
 			if strings.HasPrefix(x.Name, "bn1.") {
@@ -103,7 +103,7 @@ func TestResNetFiles(t *testing.T) {
 			}
 			return []safetensors.Tensor{x}
 		},
-		"it has attnpool.c_proj.weight: the modified ResNet of CLIP": func(x safetensors.Tensor) []safetensors.Tensor {
+		"it has attnpool.c_proj.weight: a stem": func(x safetensors.Tensor) []safetensors.Tensor {
 			if x.Name == "conv1.weight" {
 				return []safetensors.Tensor{x, {Name: "attnpool.c_proj.weight", Shape: []int{2}, Data: make([]float32, 2)}}
 			}

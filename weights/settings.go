@@ -32,10 +32,11 @@ type description struct {
 	notes    []string
 	// of a tower that starts from the weights, and not of the encoder as a whole
 	towerNotes []string
-	unlike     []string        // see Model.Unlike
-	assumed    map[string]bool // keys whose values no file says
-	down       bool            // the centre of an image begins as in Hugging Face
-	smooth     bool            // the family's program resamples positions of images with antialias=True
+	unlike     []string              // see Model.Unlike
+	layers     []encoders.DenseLayer // behind the pools, see head
+	assumed    map[string]bool       // keys whose values no file says
+	down       bool                  // the centre of an image begins as in Hugging Face
+	smooth     bool                  // the family's program resamples positions of images with antialias=True
 }
 
 // imageFacts and textFacts are what the towers of a family have where no file says other.
@@ -190,71 +191,94 @@ func (d *description) epsilon(side string, said, is float64) {
 
 // towers sets the keys of a dual encoder, or of the one tower that is there.
 func (d *description) towers(image imageFacts, text textFacts) error {
-	hasImage, hasText := d.depth("image/blocks/") > 0, d.depth("text/layers/") > 0
+	return d.sides(d.vision(image), d.words(text))
+}
+
+// vision and words set the keys of a tower, where it is there.
+func (d *description) vision(o imageFacts) func() error { return func() error { return d.image(o) } }
+func (d *description) words(o textFacts) func() error   { return func() error { return d.text(o) } }
+
+// sides sets the keys of a dual encoder, or of the one tower that is there.
+func (d *description) sides(image, text func() error) error {
+	hasImage, hasText := d.hasSide("image"), d.hasSide("text")
 	if hasImage && hasText {
 		d.set("model.system", "clip")
 		d.set("objective.itm.weight", 0) // these two read fusion layers
 		d.set("objective.mlm.weight", 0)
 	}
 	if hasImage {
-		if err := d.image(image); err != nil {
+		if err := image(); err != nil {
 			return err
 		}
 	}
 	if hasText {
-		if err := d.text(text); err != nil {
+		if err := text(); err != nil {
 			return err
 		}
 	}
 	return d.head()
 }
 
-// head sets the keys of [model.head], where there is a projection.
+// head sets the keys of [model.head] of two towers, or of one with a projection. A side without a projection has layers
+// behind its pool, or is as wide as the space.
 func (d *description) head() error {
 	projected := func(side string) bool { return d.has(side + "_proj/weight") }
-	if !projected("image") && !projected("text") {
-		return d.unprojected()
+	if one := !d.hasSide("image") || !d.hasSide("text"); one && !projected("image") && !projected("text") {
+		return nil
 	}
+	dims, identity, list := map[string]int{}, "", []string{}
 	for _, side := range []string{"image", "text"} {
+		if !d.hasSide(side) {
+			continue
+		}
+		dim, err := d.towerWidth(side)
+		if err != nil {
+			return err
+		}
 		if projected(side) {
-			dim, err := d.size(side+"_proj/weight", 0)
-			if err != nil {
+			if dim, err = d.size(side+"_proj/weight", 0); err != nil {
 				return err
 			}
-			m := d.classes("image/cls_token")
-			d.set("model.head.dim", dim*max(1, m))
-			if m > 1 {
-				d.set("model.head.topology", fmt.Sprintf("Multi(%d,%d)", dim, m))
+		} else if identity = side; len(dims) > 0 && !projected("image") {
+			identity = "both"
+		}
+		for _, l := range d.layers {
+			if l.Side == side {
+				dim, list = l.Width, append(list, strconv.Quote(l.String()))
 			}
-			break
 		}
+		dims[side] = dim
 	}
-	for _, side := range []string{"image", "text"} {
-		if !projected(side) && d.depth(side+"/") > 0 {
-			d.set("model.head.identity", side)
-		}
+	two := len(dims) == 2
+	if two && dims["image"] != dims["text"] {
+		return fmt.Errorf("its sides give vectors of %d and %d channels, which are of no space for both: is it complete?", dims["image"], dims["text"])
+	}
+	dim, m := max(dims["image"], dims["text"]), d.classes("image/cls_token")
+	d.set("model.head.dim", dim*max(1, m))
+	if m > 1 {
+		d.set("model.head.topology", fmt.Sprintf("Multi(%d,%d)", dim, m))
+	}
+	if identity != "" {
+		d.set("model.head.identity", identity)
+	}
+	if two && len(list) > 0 {
+		d.settings = append(d.settings, Setting{Key: "model.head.dense", Value: "[" + strings.Join(list, ", ") + "]"})
 	}
 	return nil
 }
 
-// unprojected sets the keys of [model.head] of two towers without a projection.
-func (d *description) unprojected() error {
-	if d.depth("image/blocks/") == 0 || d.depth("text/layers/") == 0 {
-		return nil
+// towerWidth is the channels of a token of a side.
+func (d *description) towerWidth(side string) (int, error) {
+	if side == "text" {
+		return d.size("text/embeddings/word/weight", 1)
 	}
-	image, err := d.size("image/patch_embed/weight", 0)
-	if err != nil {
-		return err
+	for _, s := range d.settings { // of a network of convolutions
+		if s.Key == "model.image.convnet.pool_width" {
+			return strconv.Atoi(s.Value)
+		}
 	}
-	text, err := d.size("text/embeddings/word/weight", 1)
-	if err != nil {
-		return err
+	if d.has("image/pool/pos_embed") {
+		return d.size("image/pool/pos_embed", 1)
 	}
-	if image != text {
-		return fmt.Errorf("its towers have the widths %d and %d, and no projection to one: is it complete?", image,
-			text)
-	}
-	d.set("model.head.dim", image)
-	d.set("model.head.identity", "both")
-	return nil
+	return d.size("image/patch_embed/weight", 0)
 }

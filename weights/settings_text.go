@@ -72,6 +72,9 @@ func (d *description) text(o textFacts) error {
 	d.set("model.text.activation", o.activation)
 	d.set("model.text.pool", d.pool(o.pool))
 	d.epsilon("text", cmp.Or(config.Eps, o.said), o.eps)
+	if d.has("text/embeddings/class") { // behind the words
+		positions--
+	}
 	return d.lengths(positions, o.tokens)
 }
 
@@ -108,7 +111,10 @@ func (d *description) longest() (int, error) {
 	if d.sentence.Longest > 0 { // by which sentence-transformers sets the other
 		return d.sentence.Longest, nil
 	}
-	if d.tokenizer.Config == "" || d.openCLIP != nil {
+	if d.openCLIP != nil { // to which its tokenizer cuts and pads texts
+		return cmp.Or(d.openCLIP.Model.Text.Context, 77), nil
+	}
+	if d.tokenizer.Config == "" {
 		return 0, nil
 	}
 	text, err := files.Read(d.tokenizer.Config, files.MaxVocabulary)

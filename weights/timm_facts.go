@@ -167,3 +167,15 @@ func (d *description) timmRefused(prefix, architecture string) error {
 	}
 	return nil
 }
+
+// plainTimm refuses arguments of timm that no tensor shows.
+func (d *description) plainTimm() error {
+	a := d.config.Args
+	if a.Stride != 0 && a.Stride != 32 {
+		return fmt.Errorf("%s has output_stride %d, and 32 is read", d.path, a.Stride)
+	}
+	if a.Activation != nil || a.Norm != nil || a.Blur != nil {
+		return fmt.Errorf("%s has act_layer, norm_layer or aa_layer in model_args, and those of the architecture are read", d.path)
+	}
+	return nil
+}

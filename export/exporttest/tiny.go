@@ -116,10 +116,26 @@ func Cases() []Case {
 	}
 }
 
+// Blocks are models with image towers of options, model.image.block and convnet, which few forms hold.
+func Blocks() []Case {
+	dinov3 := []string{"model.image.block.rotary=centred", "model.image.block.theta=77.0", "model.image.block.positions=false", "model.image.block.layer_scale=true",
+		"model.image.eps=1e-5"}
+	next := func(name string, more ...string) Case {
+		return of(name, 0, "convnet", "bert", slices.Concat([]string{`model.image.convnet.blocks=["patch k3 c8", "cx k7 e32 c8", "cx k7 e32 c8", "down c12", "cx k7 e48 c12"]`,
+			"model.image.convnet.final_norm=true", "model.image.convnet.eps=1e-6"}, more)...)
+	}
+	return []Case{
+		next("convnext", "model.image.convnet.layer_scale=true", "model.image.convnet.activation=gelu"),
+		next("convnext_v2", "model.image.convnet.response_norm=true", "model.image.convnet.activation=gelu_tanh"),
+		of("dinov3", 0, "block", "bert", slices.Concat(dinov3, []string{"model.image.registers=2"})...),
+		of("dinov3_gated", 0, "block", "bert", slices.Concat(dinov3, []string{"model.image.block.gated=true", "model.image.activation=silu"})...),
+	}
+}
+
 // Find returns the case of a name with further settings.
 func Find(t testing.TB, name string, sets ...string) Case {
 	t.Helper()
-	for _, c := range Cases() {
+	for _, c := range slices.Concat(Cases(), Blocks()) {
 		if c.Name == name {
 			c.Sets = slices.Concat(c.Sets, sets)
 			return c

@@ -221,7 +221,7 @@ func trainedAs(m *weights.Model) []weights.Setting {
 	switch {
 	case m.Has("siglip/bias"):
 		return append(dual, weights.Setting{Key: "objective.siglip.weight", Value: on})
-	case slices.Contains([]string{"clip", "open_clip", "open_clip_timm", "clip-mtob"}, m.Family):
+	case slices.Contains([]string{"clip", "open_clip", "open_clip_timm", "clip_resnet", "clip-mtob"}, m.Family):
 		return append(dual, weights.Setting{Key: "objective.itc.in_batch_weight", Value: on},
 			weights.Setting{Key: "objective.itc.log_temperature", Value: "true"},
 			weights.Setting{Key: "objective.itc.temperature_min", Value: "0.01"})

@@ -49,8 +49,7 @@ func Towers(cfg config.Config) (t train.Towers, err error) {
 
 // HasSide says whether weights have a tower of a side, image or text.
 func HasSide(m *weights.Model, side string) bool {
-	return map[string]bool{"image": m.Has("image/pos_embed") || m.Has("image/conv1/weight"),
-		"text": m.Has(WordEmbeddings)}[side]
+	return m.Encoder.Side == "" || m.Encoder.Side == side
 }
 
 // CheckTowers tells what was read of the towers' files, and fails where they lack a parameter that they should have.

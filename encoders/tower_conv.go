@@ -1,7 +1,10 @@
 package encoders
 
 import (
+	"math"
+
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/ops/attention"
 	"github.com/geoalign/geoalign/ops/exchange"
 	"github.com/geoalign/geoalign/ops/layout"
 	"github.com/geoalign/geoalign/ops/nn"
@@ -100,6 +103,61 @@ func (t ResNetTower) places(c *Context, s Scope, images *gorgonia.Node) *gorgoni
 		y = nn.GatherRows(y, back, t.Places())
 	}
 	return y
+}
+
+// ConvNetTower is a network of convolutions as a tower. Its tokens are those of ResNetTower: the mean of the places of
+// the last layer and the places. With the pool by attention they are what that gives, and what it would give of each
+// place alone.
+type ConvNetTower struct{ ConvNet }
+
+var _ Tower = ConvNetTower{}
+
+// Columns is the image, (3, S, S).
+func (t ConvNetTower) Columns() []batch.Column {
+	return []batch.Column{{Name: batch.Images, Shape: []int{3, t.Size, t.Size}}}
+}
+
+// Classes returns 1.
+func (t ConvNetTower) Classes() int { return 1 }
+
+// Shape returns the tokens of an image, 1 + P, and their width.
+func (t ConvNetTower) Shape() (length, width int) { return 1 + t.Places(), t.Width() }
+
+// Encode encodes images (B, 3, S, S).
+func (t ConvNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence {
+	p := t.Places()
+	x := t.Forward(c, s, imageRows(squareImages("convnet", in, t.Size), nil)) // (B*P, D)
+	if t.PoolHeads > 0 {
+		class, x := t.attend(s.In("pool"), s.tap.pooled(x, p), p, want)
+		return placesBehind(class, x, p, t.Width(), want)
+	}
+	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
+	if t.FinalNorm {
+		mean = norm(s, "norm", mean, float32(t.Eps))
+	}
+	return placesBehind(mean, x, p, t.Channels(), want)
+}
+
+// attend is the pool by attention of the p places of each image, x (B*p, D): what stands for an image, (B, W), and
+// what would for each place alone, (B*p, W), nil where nobody reads tokens.
+func (t ConvNetTower) attend(s Scope, x *gorgonia.Node, p int, want Want) (class, places *gorgonia.Node) {
+	d, start := t.Channels(), torchLinear
+	y := layout.InsertRows(x, nn.MeanTokens(x, nil, p, 0), p, 1, 0) // (B*(1+p), D)
+	y = nn.AddPositions(y, s.Param("pos_embed", Normal(1/math.Sqrt(float64(d))), 1+p, d), 1+p)
+	project := func(x *gorgonia.Node) *gorgonia.Node {
+		if t.PoolWidth == 0 {
+			return x
+		}
+		return linear(s, "proj", start, x, t.PoolWidth)
+	}
+	q := linearPart(s, "qkv", start, layout.SequenceRows(y, 1+p, 0, 1), 0, d, 3*d) // (B, D)
+	kv := linearPart(s, "qkv", start, y, d, 2*d, 3*d)                              // (B*(1+p), 2D)
+	class = project(attention.CrossAttention(attention.CrossArgs{Q: q, KV: kv, QueryLen: 1, KeyLen: 1 + p,
+		Heads: t.PoolHeads, Keep: 1}))
+	if want.Tokens {
+		places = project(linearPart(s, "qkv", start, layout.SequenceRest(y, 1+p, 0, 1), 2*d, d, 3*d))
+	}
+	return class, places
 }
 
 // groupMoments are the statistics of groups by the running ones that they move.
