@@ -193,8 +193,11 @@ func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
 		B: gemm.Matrix{F32: gemm.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
 }
 
-// MeasureProduct is MeasureGEMM for the product p.
+// MeasureProduct is MeasureGEMM for the product p. In int8 its B is packed before.
 func MeasureProduct(e *Engine, p *gemm.Product, d time.Duration) (gflops float64) {
+	if e.Int8() {
+		p.Packed = e.PackWeights(p)
+	}
 	e.Multiply(p)
 	count, start := 0, time.Now()
 	for count == 0 || time.Since(start) < d {
