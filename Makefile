@@ -89,10 +89,10 @@ parity: ## the programs of published repositories judge ours; PEERS=DIR has thei
 	$(PYTHON) interop/parity/parity.py --peers "$(PEERS)" --program bin/parity $(if $(ONLY),--only "$(ONLY)") $(if $(GOLDEN),--golden "$(GOLDEN)")
 
 REAL_CACHE ?= $(HOME)/.cache/geoalign-real
-real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-transformers; PYTHON=venv/bin/python, STS=folder of STS12 to STS14
+real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-transformers; PYTHON=venv/bin/python, STS=folder of STS12 to STS14, CAPTIONS=list of captions
 	@[ -n "$(PYTHON)" ] || { echo "real: skipped: name an interpreter that has sentence-transformers: make real PYTHON=venv/bin/python"; exit 0; }; \
 	CGO_ENABLED=0 $(GO) test -c -o bin/geoalign.test . && \
-	$(PYTHON) interop/real.py --trainer bin/trainer --cache "$(REAL_CACHE)" $(if $(STS),--sts "$(STS)") --speed bin/geoalign.test
+	$(PYTHON) interop/real.py --trainer bin/trainer --cache "$(REAL_CACHE)" $(if $(STS),--sts "$(STS)") $(if $(CAPTIONS),--captions "$(CAPTIONS)") --speed bin/geoalign.test
 
 RELEASE ?= release --snapshot --clean
 release: ## programs, archives, a Debian package, checksums and lists of modules in dist/, published nowhere (RELEASE="release --clean" publishes a tag)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkTexts encodes the lines of $GEOALIGN_REAL_TEXTS by the model $GEOALIGN_REAL_MODEL: texts per second together, and the
-// median time of one text alone. make real sets both and measures sentence-transformers and onnxruntime beside.
+// BenchmarkTexts encodes the lines of $GEOALIGN_REAL_TEXTS by the model $GEOALIGN_REAL_MODEL in each precision: texts per second
+// together, and the median time of one text alone. make real sets both and measures sentence-transformers and onnxruntime beside.
 func BenchmarkTexts(b *testing.B) {
 	model, path := os.Getenv("GEOALIGN_REAL_MODEL"), os.Getenv("GEOALIGN_REAL_TEXTS")
 	if model == "" || path == "" {
@@ -20,7 +20,13 @@ func BenchmarkTexts(b *testing.B) {
 		b.Fatal(err)
 	}
 	texts := strings.Split(strings.TrimSpace(string(text)), "\n")
-	enc, err := OpenEncoder(model)
+	for _, precision := range []string{"fp32", "bf16", "int8"} {
+		b.Run(precision, func(b *testing.B) { benchmarkTexts(b, model, precision, texts) })
+	}
+}
+
+func benchmarkTexts(b *testing.B, model, precision string, texts []string) {
+	enc, err := OpenEncoder(model, Set("compute.precision="+precision))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -65,6 +65,22 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// TestInt8: weights and a run made of them give the same vectors in int8, which are near those of float32 and not the same.
+func TestInt8(t *testing.T) {
+	from, dir := weightstest.Stored(t, "bert"), filepath.Join(t.TempDir(), "run")
+	check.Get(convert.Import(t.Context(), convert.ImportOptions{From: from, Out: dir}))(t)
+	var rows []Matrix
+	for _, open := range [][]string{{from, "fp32"}, {from, "int8"}, {dir, "int8"}} {
+		enc := check.Get(OpenEncoder(open[0], Set("compute.precision="+open[1])))(t)
+		rows = append(rows, check.Get(enc.Texts(t.Context(), []string{"a red square"}))(t))
+		check.OK(t, enc.Close())
+	}
+	if c := Similarity(rows[0], rows[1]).Data[0]; !(c > 0.99) || slices.Equal(rows[0].Data, rows[1].Data) ||
+		!slices.Equal(rows[1].Data, rows[2].Data) {
+		t.Errorf("cosine %v of %v", c, rows)
+	}
+}
+
 // TestImages: of a dual encoder both sides have rows of one space.
 func TestImages(t *testing.T) {
 	enc := check.Get(OpenEncoder(weightstest.Stored(t, "clip"), Set("data.tokens=6")))(t)

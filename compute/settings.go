@@ -22,8 +22,9 @@ type Settings struct {
 	// 0: all processors, or what the limit of a container leaves of them
 	Threads int `toml:"threads" max:"1024"`
 	// of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics
-	// and losses stay float32, and convolutions compute in it). bf16 is faster on GPUs and on processors with
-	// AVX-512-BF16, AMX or, on arm64, BFDOT
+	// and losses stay float32, and convolutions compute in it) | int8 (of a trained model: linear layers round weights
+	// and rows of activations to 8 bits, all else is float32; see docs/weights.md). bf16 is faster on GPUs and on
+	// processors with AVX-512-BF16, AMX or, on arm64, BFDOT, int8 with AVX-512-VNNI and AVX2
 	Precision string `toml:"precision" when:"steps"`
 	// compute the activations of every transformer block again in the backward pass instead of keeping them: less
 	// memory, about a third more time
@@ -39,6 +40,9 @@ func (x *Settings) Defaults() {
 
 // DeviceCPU is compute.device of the host's processors.
 const DeviceCPU = "cpu"
+
+// Int8 is compute.precision of products in int8.
+const Int8 = "int8"
 
 // deviceCUDA begins compute.device of a GPU.
 const deviceCUDA = "cuda"
@@ -74,7 +78,11 @@ func (x *Settings) Check(k *section.Checker) {
 		`products are built in: leave it out, or write "auto"`)
 	k.OneOf("backend", "auto", "builtin", "plain")
 	k.NotNegative("threads")
-	k.OneOf("precision", "fp32", "bf16")
+	k.OneOf("precision", "fp32", "bf16", Int8)
+	k.Require("precision", x.Precision != Int8 || !gpu, `must be "fp32" or "bf16" with compute.device = "cuda"`,
+		"int8 is of processors")
+	k.Training("precision", x.Precision != Int8, `must be "fp32" or "bf16" to train`,
+		"int8 is for a trained model: eval, embed, search, serve and bench --inference take --set compute.precision=int8")
 }
 
 // Gives implements section.Giver.

@@ -581,7 +581,9 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) { c.Compute.Backend = "openblas" }, `compute.backend: is no longer a backend (got "openblas"); products are built in: leave it out, or write "auto"`},
 		{func(c *Config) { c.Compute.Backend = "cuda" }, `compute.backend: must be one of auto, builtin, plain (got "cuda")`},
 		{func(c *Config) { c.Compute.Threads = -1 }, "compute.threads: must be >= 0 (got -1)"},
-		{func(c *Config) { c.Compute.Precision = "fp16" }, `compute.precision: must be one of fp32, bf16 (got "fp16")`},
+		{func(c *Config) { c.Compute.Precision = "fp16" }, `compute.precision: must be one of fp32, bf16, int8 (got "fp16")`},
+		{func(c *Config) { c.Compute.Precision = "int8" }, `compute.precision: must be "fp32" or "bf16" to train (got "int8"); int8 is for a trained model: eval, embed, search, serve and bench --inference take --set compute.precision=int8`},
+		{func(c *Config) { c.Compute.Precision, c.Compute.Device = "int8", "cuda" }, `compute.precision: must be "fp32" or "bf16" with compute.device = "cuda" (got "int8"); int8 is of processors`},
 	}
 	for _, r := range rows {
 		c := Default()

@@ -30,7 +30,7 @@ func (f *inferenceFlags) add(c *cobra.Command) {
 		"with --inference: images, texts or both (default: those that the model has; `list`)")
 	c.Flags().IntSliceVar(&f.batches, "batches", []int{1, 8, 32}, "with --inference: rows of a batch (`list`)")
 	c.Flags().StringSliceVar(&f.precisions, "precisions", nil,
-		"with --inference: fp32, bf16 or both (default: compute.precision; `list`)")
+		"with --inference: fp32, bf16, int8 or several (default: compute.precision; `list`)")
 	c.Flags().Float64Var(&f.seconds, "seconds", 2, "with --inference: how long each encoding is measured")
 }
 
@@ -84,7 +84,7 @@ func (f *benchFlags) inference(c *cobra.Command) error {
 		if p != "" {
 			sets = []string{"compute.precision=" + p}
 		}
-		cfg, err := f.config.load(c, sets...)
+		cfg, err := f.config.loadToUse(c, sets...)
 		if err != nil {
 			return err
 		}

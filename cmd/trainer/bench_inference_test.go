@@ -12,8 +12,8 @@ import (
 func TestBenchInference(t *testing.T) {
 	quickPeak(t)
 	args := []string{"bench", "--inference", "--config", tiny, "--batches", "1,3", "--seconds", "0"}
-	stdout, stderr := must(t, exitDone, append(args, "--precisions", "fp32,bf16")...)
-	contains(t, stdout, "tiny: encoding in fp32", "tiny: encoding in bf16", "GEMM peak", "per second", "features", "states", "images, 3 at a time", "texts, 3 at a time", "self attention")
+	stdout, stderr := must(t, exitDone, append(args, "--precisions", "fp32,bf16,int8")...)
+	contains(t, stdout, "tiny: encoding in fp32", "tiny: encoding in bf16", "tiny: encoding in int8", "GEMM peak", "per second", "features", "states", "images, 3 at a time", "texts, 3 at a time", "self attention")
 	if stderr != "" {
 		t.Errorf("stderr: %s", stderr)
 	}
@@ -44,6 +44,7 @@ func TestBenchInference(t *testing.T) {
 		{[]string{"--inference", "--seconds", "-1"}, "--seconds must be >= 0 (got -1)"},
 		{[]string{"--inference", "--sides", "sounds"}, `no such side (got "sounds"): choose images or texts`},
 		{[]string{"--inference", "--precisions", "fp8"}, "compute.precision"},
+		{[]string{"--set", "compute.precision=int8"}, `compute.precision: must be "fp32" or "bf16" to train (got "int8")`},
 		{[]string{"--batches", "8"}, "--batches is of --inference"},
 	} {
 		code, _, stderr := trainer(t, append([]string{"bench", "--config", tiny}, x.args...)...)

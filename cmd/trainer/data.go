@@ -30,10 +30,10 @@ func newDataCommand() *cobra.Command {
 
 var errEmpty = errors.New("it is empty")
 
-// loadData is load for a look at the data: a look at pairs of sentences, or at samples of downstream tasks, needs no
-// system and no loss that trains on them.
-func (f *configFlags) loadData(c *cobra.Command) (config.Config, error) {
-	cfg, err := f.load(c)
+// loadToUse is load for what does not train, such as a look at the data: a look at pairs of sentences, or at samples of
+// downstream tasks, needs no system and no loss that trains on them.
+func (f *configFlags) loadToUse(c *cobra.Command, extra ...string) (config.Config, error) {
+	cfg, err := f.load(c, extra...)
 	if problems := (config.Errors)(nil); errors.As(err, &problems) {
 		err = problems.Using()
 	}

@@ -50,7 +50,7 @@ data.kind = "csv" with data.csv.id = "image_id".`,
 				return usageError{errors.New(
 					"--write is of one split whose images are opened: name it with --split, without --captions-only")}
 			}
-			cfg, err := flags.loadData(c)
+			cfg, err := flags.loadToUse(c)
 			if err != nil {
 				return err
 			}

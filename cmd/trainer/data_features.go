@@ -43,7 +43,7 @@ query for search --text-features.`,
 			if c.Flags().Changed("text") {
 				return writeQuery(c, text, dir, &out)
 			}
-			cfg, err := flags.loadData(c)
+			cfg, err := flags.loadToUse(c)
 			if err != nil {
 				return err
 			}

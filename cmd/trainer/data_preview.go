@@ -57,7 +57,7 @@ such as sentence_pairs, is printed as a table, and no file is written.`,
 			if err != nil {
 				return err
 			}
-			cfg, err := flags.loadData(c)
+			cfg, err := flags.loadToUse(c)
 			if err != nil {
 				return err
 			}

@@ -35,7 +35,7 @@ images, for sentence_pairs the classes or scores.`,
   trainer data stats --config my.toml --split train --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := flags.loadData(c)
+			cfg, err := flags.loadToUse(c)
 			if err != nil {
 				return err
 			}

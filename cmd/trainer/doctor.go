@@ -28,7 +28,7 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Show what this machine computes with, and the speed of a matrix product",
 		Long: `doctor shows what this machine computes with: the processors that a container's limit leaves, the
-instruction set, the speed of a transformer-sized matrix product in float32 and bfloat16
+instruction set, the speed of a transformer-sized matrix product in float32, bfloat16 and int8
 (compute.precision), whether the first NVIDIA GPU can be used (compute.device) with its memory and
 speed, or what is missing, and the MPI library for training with several processes
 (mpirun -n 4 trainer train).
@@ -74,7 +74,8 @@ type diagnosis struct {
 	Engine   string    `json:"engine"`
 	Warnings []string  `json:"warnings,omitempty"`
 	GEMM     gemmSpeed `json:"gemm"`
-	BF16     bf16      `json:"bf16"`
+	BF16     reduced   `json:"bf16"`
+	Int8     reduced   `json:"int8"`
 	MPI      mpi.Info  `json:"mpi"`
 	CUDA     gpu       `json:"cuda"`
 }
@@ -87,8 +88,8 @@ type gemmSpeed struct {
 	GFLOPS float64 `json:"gflops"`
 }
 
-// bf16 is the same product with operands in bfloat16.
-type bf16 struct {
+// reduced is the same product in another precision.
+type reduced struct {
 	Engine   string   `json:"engine"`
 	GFLOPS   float64  `json:"gflops"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -118,24 +119,36 @@ func examine(options kernel.Options) (diagnosis, error) {
 	d.Threads, d.Engine = e.Threads(), e.Describe()
 	d.GEMM.GFLOPS = kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
 	d.Warnings = e.Warnings()
-	return d, d.examineBF16(options)
+	if d.Int8, err = d.reduced(options, "int8", func(e *kernel.Engine) float64 {
+		return kernel.MeasureGEMM(e, d.GEMM.M, d.GEMM.N, d.GEMM.K, measured)
+	}); err != nil {
+		return d, err
+	}
+	d.BF16, err = d.reduced(options, "bf16", d.measureBF16)
+	return d, err
 }
 
-// examineBF16 measures the product in bfloat16. Warnings are those that the engine
-// for float32 does not have.
-func (d *diagnosis) examineBF16(options kernel.Options) error {
-	options.Precision = "bf16"
+// reduced measures the product in another precision. Warnings are those that the engine for float32 does not have.
+func (d *diagnosis) reduced(options kernel.Options, precision string,
+	measure func(*kernel.Engine) float64) (r reduced, err error) {
+	options.Precision = precision
 	e, err := kernel.New(options)
 	if err != nil {
-		return err
+		return r, err
 	}
 	defer e.Close()
-	d.BF16.Engine = e.Describe()
+	r.Engine = e.Describe()
 	for _, w := range e.Warnings() {
 		if !slices.Contains(d.Warnings, w) {
-			d.BF16.Warnings = append(d.BF16.Warnings, w)
+			r.Warnings = append(r.Warnings, w)
 		}
 	}
+	r.GFLOPS = measure(e)
+	return r, nil
+}
+
+// measureBF16 measures the product of operands that are stored in bfloat16.
+func (d *diagnosis) measureBF16(e *kernel.Engine) float64 {
 	m, n, k := d.GEMM.M, d.GEMM.N, d.GEMM.K
 	ones := make([]uint16, max(m, n)*k)
 	for i := range ones {
@@ -143,14 +156,7 @@ func (d *diagnosis) examineBF16(options kernel.Options) error {
 	}
 	p := gemm.Product{M: m, N: n, K: k, TransB: true, Alpha: 1, BF16: true,
 		A: gemm.Matrix{BF16: ones[:m*k], LD: k}, B: gemm.Matrix{BF16: ones[:n*k], LD: k}, C: make([]float32, m*n), LDC: n}
-	e.Multiply(&p)
-	products, start := 0, time.Now()
-	for products == 0 || time.Since(start) < measured {
-		e.Multiply(&p)
-		products++
-	}
-	d.BF16.GFLOPS = 2 * float64(m) * float64(n) * float64(k) * float64(products) / time.Since(start).Seconds() / 1e9
-	return nil
+	return kernel.MeasureProduct(e, &p, measured)
 }
 
 // print writes the diagnosis for a person.
@@ -171,6 +177,10 @@ func (d diagnosis) print(w io.Writer) {
 		d.GEMM.GFLOPS, d.GEMM.M, d.GEMM.N, d.GEMM.K, words.Count(d.Threads, "thread"))
 	fmt.Fprintf(w, "bf16       %.0f GFLOP/s for the same product in bfloat16\n", d.BF16.GFLOPS)
 	for _, warning := range d.BF16.Warnings {
+		fmt.Fprintf(w, "%-10s %s\n", "", warning)
+	}
+	fmt.Fprintf(w, "int8       %.0f GOP/s for the same product by weights of 8 bits (inference)\n", d.Int8.GFLOPS)
+	for _, warning := range d.Int8.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
 	d.CUDA.print(w)

@@ -22,7 +22,10 @@ func TestDoctor(t *testing.T) {
 	if half := m["bf16"].(map[string]any); half["gflops"].(float64) <= 0 || !strings.Contains(half["engine"].(string), "bf16") {
 		t.Errorf("bfloat16: %v", half)
 	}
-	for _, want := range []string{"trainer    ", "system     ", "products   ", "speed      ", "bf16       ", "GFLOP/s", "mpi        "} {
+	if codes := m["int8"].(map[string]any); codes["gflops"].(float64) <= 0 || !strings.Contains(codes["engine"].(string), "int8") {
+		t.Errorf("int8: %v", codes)
+	}
+	for _, want := range []string{"trainer    ", "system     ", "products   ", "speed      ", "bf16       ", "int8       ", "GFLOP/s", "mpi        "} {
 		if code != exitDone || !strings.Contains(stdout, want) {
 			t.Errorf("code %d: %q is missing in %s", code, want, stdout)
 		}

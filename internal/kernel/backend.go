@@ -49,6 +49,8 @@ func (e *Engine) converts(p *gemm.Product) bool {
 // compute computes p, whose operands have the types that it takes, on the calling thread.
 func (e *Engine) compute(p *gemm.Product) {
 	switch {
+	case p.Packed.Int8():
+		e.int8.Multiply(p)
 	case p.BF16 && e.amx != nil:
 		e.amx.Multiply(p)
 	case p.BF16 && e.tiles != nil:
@@ -70,6 +72,24 @@ func (e *Engine) setBF16() {
 		e.warnings = append(slices.Clip(e.warnings),
 			"precision bf16 brings no speed on this processor, which has no instructions for it: operands are rounded and multiplied as float32")
 	}
+}
+
+// setInt8 chooses how products in int8 are computed.
+func (e *Engine) setInt8() {
+	if e.int8 = gemm.NewInt8(); e.backend.name == Plain {
+		e.int8 = gemm.PlainInt8()
+	}
+	if e.int8.Info() == "" {
+		e.warnings = append(slices.Clip(e.warnings), "precision int8 is slow on this processor: its products are in Go here")
+	}
+}
+
+// describeInt8 names what computes products in int8.
+func (e *Engine) describeInt8() string {
+	if level := e.int8.Info(); level != "" {
+		return "int8 built in (" + level + ")"
+	}
+	return "int8 in Go"
 }
 
 // describeBF16 names what computes products in bfloat16.

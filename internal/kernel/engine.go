@@ -17,8 +17,9 @@ type Options struct {
 	Backend string
 	// Threads is the number of threads; 0 means all processors that this process may use, see cpu.Available.
 	Threads int
-	// Precision of the matrix products that ask the engine: "" or "fp32", or
-	// "bf16", where operands are rounded to bfloat16 and sums are float32.
+	// Precision of the matrix products that ask the engine: "" or "fp32",
+	// "bf16", where operands are rounded to bfloat16 and sums are float32, or
+	// "int8", where products by weights that were packed (PackWeights) are those of gemm.Int8 and others float32.
 	Precision string
 }
 
@@ -34,6 +35,7 @@ type Engine struct {
 	float      *gemm.Tiled // nil where the backend multiplies
 	tiles      *gemm.Tiled // of bfloat16; nil where the processor has no instructions for it
 	amx        *gemm.AMX   // likewise
+	int8       *gemm.Int8  // nil in other precisions
 	job        job
 	conversion conversion
 	scratch    freelist.List[operandScratch]
@@ -44,6 +46,7 @@ type Engine struct {
 const (
 	precisionFP32 = "fp32"
 	precisionBF16 = "bf16"
+	precisionInt8 = "int8"
 )
 
 // New starts the worker threads and finds what multiplies.
@@ -52,9 +55,9 @@ func New(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("kernel: threads must be in [0, 1024] (got %d): 0 means all processors", o.Threads)
 	}
 	switch o.Precision {
-	case "", precisionFP32, precisionBF16:
+	case "", precisionFP32, precisionBF16, precisionInt8:
 	default:
-		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32 or bf16", o.Precision)
+		return nil, fmt.Errorf("kernel: unknown precision %q: choose fp32, bf16 or int8", o.Precision)
 	}
 	if err := cpu.CheckEnvironment(); err != nil {
 		return nil, err
@@ -72,6 +75,9 @@ func New(o Options) (*Engine, error) {
 	}
 	e.float, _ = b.Backend.(*gemm.Tiled)
 	e.setBF16()
+	if o.Precision == precisionInt8 {
+		e.setInt8()
+	}
 	e.pool = newPool(e.threads)
 	e.job.part, e.conversion.part = e.multiplyPart, e.convertPart
 	e.scratch.Make = func() *operandScratch { return new(operandScratch) }
@@ -100,6 +106,9 @@ func (e *Engine) Backend() string { return e.backend.name }
 // bfloat16.
 func (e *Engine) BF16() bool { return e.bf16 }
 
+// Int8 reports whether the precision is int8.
+func (e *Engine) Int8() bool { return e.int8 != nil }
+
 // Warnings tells of a library that was found but could not be used, and of a
 // precision that this processor only emulates.
 func (e *Engine) Warnings() []string { return e.warnings }
@@ -117,6 +126,9 @@ func (e *Engine) Describe() string {
 	s += fmt.Sprintf(", %s, %d threads", cpu.Level(), e.threads)
 	if e.bf16 {
 		s += ", " + e.describeBF16()
+	}
+	if e.int8 != nil {
+		s += ", " + e.describeInt8()
 	}
 	if e.device != nil {
 		s = e.device.Describe() + "; host: " + s
@@ -181,8 +193,11 @@ func MeasureGEMM(e *Engine, m, n, k int, d time.Duration) (gflops float64) {
 		B: gemm.Matrix{F32: gemm.Values(k*n, 2), LD: n}, C: make([]float32, m*n), LDC: n}, d)
 }
 
-// MeasureProduct is MeasureGEMM for the product p.
+// MeasureProduct is MeasureGEMM for the product p. In int8 its B is packed before.
 func MeasureProduct(e *Engine, p *gemm.Product, d time.Duration) (gflops float64) {
+	if e.Int8() {
+		p.Packed = e.PackWeights(p)
+	}
 	e.Multiply(p)
 	count, start := 0, time.Now()
 	for count == 0 || time.Since(start) < d {

@@ -4,8 +4,9 @@ import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
 // PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as
 // their Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
-// packing would save nothing: operands are converted, or there is no assembly. It allocates N x K x 4 bytes, half of it in bfloat16. Weights that change are packed anew. Must not be
-// called inside For.
+// packing would save nothing: operands are converted, or there is no assembly. It allocates N x K x 4 bytes, half of it
+// in bfloat16. In the precision int8 it rounds them to 8 bits, and products that name the result are products in int8.
+// Weights that change are packed anew. Must not be called inside For.
 //
 // What it saves grows as rows fall: see BenchmarkPacked.
 func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
@@ -24,6 +25,8 @@ func (e *Engine) PackWeights(p *gemm.Product) *gemm.Packed {
 func (e *Engine) packer(p *gemm.Product) gemm.Packer {
 	switch {
 	case e.converts(p):
+	case e.int8 != nil && p.K <= gemm.MostInt8:
+		return e.int8
 	case p.BF16 && e.amx != nil:
 		return e.amx
 	case p.BF16:

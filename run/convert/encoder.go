@@ -106,7 +106,7 @@ func used(m *weights.Model, path string, o run.OpenOptions) (*run.Trained, error
 		return nil, err
 	}
 	r := described(m.Path(), m)
-	cfg, err := r.config(m, ImportOptions{File: o.File, Set: o.Set, Log: o.Log})
+	cfg, err := r.config(m, ImportOptions{File: o.File, Set: o.Set, use: true, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,7 @@ type ImportOptions struct {
 	Out     string   // run folder; not read in a dry run
 	File    string   // TOML file of the configuration around the settings of the weights; empty: the defaults
 	Set     []string // overrides, the last of which win
+	use     bool     // nothing trains by the configuration
 	// AllowMissing: parameters that the weights lack start from random numbers, else they are an error.
 	AllowMissing bool
 	DryRun       bool      // nothing is written
@@ -273,6 +275,9 @@ func (r *Imported) config(m *weights.Model, o ImportOptions) (config.Config, err
 	cfg, notices, err := config.LoadNoted(o.File, sets)
 	for _, n := range notices {
 		console.Lines(o.Log).Say("note: %s", n)
+	}
+	if problems := (config.Errors)(nil); o.use && errors.As(err, &problems) {
+		err = problems.Using()
 	}
 	if err != nil {
 		return cfg, err

@@ -21,6 +21,8 @@ var (
 	HasAVX512 bool
 	// HasBF16 is true where the instructions of AVX-512 BF16, or those of arm64, may be used.
 	HasBF16 bool
+	// HasVNNI is true where the products of bytes of AVX-512 VNNI may be used.
+	HasVNNI bool
 	// HasAMX is true where the processor multiplies tiles of bfloat16 (AMX) and the system lets this process do it.
 	HasAMX bool
 )
@@ -54,7 +56,7 @@ func CheckEnvironment() error {
 // no higher than level ("plain", "avx2" or "avx512", which is without AMX; what is of another processor, or anything
 // else, sets no limit).
 func SetLevel(level string) {
-	HasAVX2FMA, HasAVX512, HasBF16, HasAMX = false, false, false, false
+	HasAVX2FMA, HasAVX512, HasBF16, HasVNNI, HasAMX = false, false, false, false, false
 	HasNEON = runtime.GOARCH == "arm64" && level != Plain
 	HasVectors = HasNEON
 	HasBF16 = HasNEON && bfdot()
@@ -69,6 +71,7 @@ func SetLevel(level string) {
 	HasAVX512 = HasAVX2FMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW &&
 		cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL
 	HasBF16 = HasAVX512 && cpu.X86.HasAVX512BF16
+	HasVNNI = HasAVX512 && cpu.X86.HasAVX512VNNI
 	if level == AVX512 {
 		return
 	}

@@ -2,7 +2,8 @@ package gemm
 
 // Packed is a right operand in panels, as the tiles of a Tiled or of AMX read it: for a matrix that many products
 // share, as weights do. It holds copies, so it is made again (Repack) where the matrix changes. K x N values take (N
-// rounded up to whole panels) x K x 4 bytes in float32 and half of it in bfloat16. Many products may read one at once.
+// rounded up to whole panels) x K x 4 bytes in float32, half of it in bfloat16 and a quarter in int8. Many products may
+// read one at once.
 type Packed struct {
 	K, N int
 	// Made by of. A Tiled with other panels or blocks of terms ignores it and reads the matrix itself.
@@ -10,10 +11,20 @@ type Packed struct {
 	by      *AMX // or by this
 	columns int  // N in whole panels
 	words   []float32
+
+	codes *codes // instead of words: of an Int8
 }
 
 // Bytes returns the size of the copy.
-func (p *Packed) Bytes() int { return 4 * len(p.words) }
+func (p *Packed) Bytes() int {
+	if p.codes != nil {
+		return len(p.codes.of) + 8*len(p.codes.scales)
+	}
+	return 4 * len(p.words)
+}
+
+// Int8 says whether the matrix is rounded to codes of 8 bits, and its products are those of an Int8.
+func (p *Packed) Int8() bool { return p != nil && p.codes != nil }
 
 // Packer makes right operands for its products.
 type Packer interface {

@@ -65,7 +65,8 @@ type Product struct {
 	// gradient. It goes with neither a Bias nor a result of the activation.
 	Before Matrix
 	// Packed is op(B) packed before, or nil. It saves the time of packing where the product is of the Tiled that made
-	// it, and changes no bit of the result; B must be there too, for others.
+	// it, and changes no bit of the result; B must be there too, for others. One of an Int8 makes the product one in int8,
+	// of an A of float32 that is not transposed, with Alpha 1 and Beta 0.
 	Packed     *Packed
 	PackedFrom int // column of Packed that is column 0 of op(B)
 }
@@ -216,6 +217,9 @@ func (p *Product) Check() {
 	}
 	if x := p.Packed; x != nil && (x.K != p.K || p.PackedFrom < 0 || p.PackedFrom+p.N > x.N) {
 		panic(fmt.Sprintf("kernel: product: Packed must have K = %d rows and the N = %d columns from %d on (got %d x %d): pack the matrix that B is", p.K, p.N, p.PackedFrom, x.K, x.N))
+	}
+	if p.Packed.Int8() && (p.TransA || p.A.F32 == nil || p.Alpha != 1 || p.Beta != 0) {
+		panic("kernel: product: Packed in int8 wants an A of float32 as it is stored, Alpha 1 and Beta 0")
 	}
 	if p.Bias != nil && len(p.Bias) != p.N {
 		panic(fmt.Sprintf("kernel: product: Bias must have N = %d values (got %d)", p.N, len(p.Bias)))

@@ -36,6 +36,30 @@ var (
 		{gemmTileBF16Rows13Cols1, gemmTileBF16Rows13Cols2},
 		{gemmTileBF16Rows14Cols1, gemmTileBF16Rows14Cols2},
 	}
+	tilesVNNI = [][2]func(*byte){
+		{gemmTileVNNIRows1Cols1, gemmTileVNNIRows1Cols2},
+		{gemmTileVNNIRows2Cols1, gemmTileVNNIRows2Cols2},
+		{gemmTileVNNIRows3Cols1, gemmTileVNNIRows3Cols2},
+		{gemmTileVNNIRows4Cols1, gemmTileVNNIRows4Cols2},
+		{gemmTileVNNIRows5Cols1, gemmTileVNNIRows5Cols2},
+		{gemmTileVNNIRows6Cols1, gemmTileVNNIRows6Cols2},
+		{gemmTileVNNIRows7Cols1, gemmTileVNNIRows7Cols2},
+		{gemmTileVNNIRows8Cols1, gemmTileVNNIRows8Cols2},
+		{gemmTileVNNIRows9Cols1, gemmTileVNNIRows9Cols2},
+		{gemmTileVNNIRows10Cols1, gemmTileVNNIRows10Cols2},
+		{gemmTileVNNIRows11Cols1, gemmTileVNNIRows11Cols2},
+		{gemmTileVNNIRows12Cols1, gemmTileVNNIRows12Cols2},
+		{gemmTileVNNIRows13Cols1, gemmTileVNNIRows13Cols2},
+		{gemmTileVNNIRows14Cols1, gemmTileVNNIRows14Cols2},
+	}
+	tilesShorts = [][2]func(*byte){
+		{gemmTileShortsRows1Cols1, gemmTileShortsRows1Cols2},
+		{gemmTileShortsRows2Cols1, gemmTileShortsRows2Cols2},
+		{gemmTileShortsRows3Cols1, gemmTileShortsRows3Cols2},
+		{gemmTileShortsRows4Cols1, gemmTileShortsRows4Cols2},
+		{gemmTileShortsRows5Cols1, gemmTileShortsRows5Cols2},
+		{gemmTileShortsRows6Cols1, gemmTileShortsRows6Cols2},
+	}
 	tilesAVX2 = [][2]func(*byte){
 		{gemmTileAVX2Rows1Cols1, gemmTileAVX2Rows1Cols2},
 		{gemmTileAVX2Rows2Cols1, gemmTileAVX2Rows2Cols2},

@@ -54,21 +54,6 @@ func rowStride(terms int) int {
 	return terms
 }
 
-// tileArgs is what a tile function reads; the generators in ../gen/gemm and ../gen/neon know the offsets.
-type tileArgs struct {
-	k        int            // 0: number of terms, at least 1
-	a        unsafe.Pointer // 8
-	aRow, aK int            // 16, 24: strides of A along rows and terms, in bytes
-	b        unsafe.Pointer // 32
-	bK       int            // 40: stride of B along terms, in bytes
-	c        unsafe.Pointer // 48
-	cRow     int            // 56: stride of C, in bytes
-	alpha    float32        // 64
-	add      uint32         // 68: not 0 to add to C
-	mask     uint64         // 72: one bit for each column
-	next     uintptr        // 80: not 0 to ask for as many words from there on, in float32 with AVX-512
-}
-
 // TileWork is the memory of one product in progress. It begins at a page, as large objects do, so what tiles read in
 // whole vectors comes first: a vector that lies in two cache lines takes two loads.
 type TileWork struct {

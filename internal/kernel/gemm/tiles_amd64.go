@@ -342,6 +342,206 @@ func gemmTileBF16Rows14Cols1(t *byte)
 //go:noescape
 func gemmTileBF16Rows14Cols2(t *byte)
 
+// gemmTileVNNIRows1Cols1 multiplies 1 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows1Cols1(t *byte)
+
+// gemmTileVNNIRows1Cols2 multiplies 1 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows1Cols2(t *byte)
+
+// gemmTileVNNIRows2Cols1 multiplies 2 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows2Cols1(t *byte)
+
+// gemmTileVNNIRows2Cols2 multiplies 2 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows2Cols2(t *byte)
+
+// gemmTileVNNIRows3Cols1 multiplies 3 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows3Cols1(t *byte)
+
+// gemmTileVNNIRows3Cols2 multiplies 3 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows3Cols2(t *byte)
+
+// gemmTileVNNIRows4Cols1 multiplies 4 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows4Cols1(t *byte)
+
+// gemmTileVNNIRows4Cols2 multiplies 4 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows4Cols2(t *byte)
+
+// gemmTileVNNIRows5Cols1 multiplies 5 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows5Cols1(t *byte)
+
+// gemmTileVNNIRows5Cols2 multiplies 5 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows5Cols2(t *byte)
+
+// gemmTileVNNIRows6Cols1 multiplies 6 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows6Cols1(t *byte)
+
+// gemmTileVNNIRows6Cols2 multiplies 6 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows6Cols2(t *byte)
+
+// gemmTileVNNIRows7Cols1 multiplies 7 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows7Cols1(t *byte)
+
+// gemmTileVNNIRows7Cols2 multiplies 7 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows7Cols2(t *byte)
+
+// gemmTileVNNIRows8Cols1 multiplies 8 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows8Cols1(t *byte)
+
+// gemmTileVNNIRows8Cols2 multiplies 8 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows8Cols2(t *byte)
+
+// gemmTileVNNIRows9Cols1 multiplies 9 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows9Cols1(t *byte)
+
+// gemmTileVNNIRows9Cols2 multiplies 9 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows9Cols2(t *byte)
+
+// gemmTileVNNIRows10Cols1 multiplies 10 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows10Cols1(t *byte)
+
+// gemmTileVNNIRows10Cols2 multiplies 10 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows10Cols2(t *byte)
+
+// gemmTileVNNIRows11Cols1 multiplies 11 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows11Cols1(t *byte)
+
+// gemmTileVNNIRows11Cols2 multiplies 11 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows11Cols2(t *byte)
+
+// gemmTileVNNIRows12Cols1 multiplies 12 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows12Cols1(t *byte)
+
+// gemmTileVNNIRows12Cols2 multiplies 12 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows12Cols2(t *byte)
+
+// gemmTileVNNIRows13Cols1 multiplies 13 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows13Cols1(t *byte)
+
+// gemmTileVNNIRows13Cols2 multiplies 13 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows13Cols2(t *byte)
+
+// gemmTileVNNIRows14Cols1 multiplies 14 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows14Cols1(t *byte)
+
+// gemmTileVNNIRows14Cols2 multiplies 14 rows of A by 32 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileVNNIRows14Cols2(t *byte)
+
+// gemmTileShortsRows1Cols1 multiplies 1 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows1Cols1(t *byte)
+
+// gemmTileShortsRows1Cols2 multiplies 1 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows1Cols2(t *byte)
+
+// gemmTileShortsRows2Cols1 multiplies 2 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows2Cols1(t *byte)
+
+// gemmTileShortsRows2Cols2 multiplies 2 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows2Cols2(t *byte)
+
+// gemmTileShortsRows3Cols1 multiplies 3 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows3Cols1(t *byte)
+
+// gemmTileShortsRows3Cols2 multiplies 3 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows3Cols2(t *byte)
+
+// gemmTileShortsRows4Cols1 multiplies 4 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows4Cols1(t *byte)
+
+// gemmTileShortsRows4Cols2 multiplies 4 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows4Cols2(t *byte)
+
+// gemmTileShortsRows5Cols1 multiplies 5 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows5Cols1(t *byte)
+
+// gemmTileShortsRows5Cols2 multiplies 5 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows5Cols2(t *byte)
+
+// gemmTileShortsRows6Cols1 multiplies 6 rows of A by 8 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows6Cols1(t *byte)
+
+// gemmTileShortsRows6Cols2 multiplies 6 rows of A by 16 columns of B; t points to a tileArgs.
+//
+//go:noescape
+func gemmTileShortsRows6Cols2(t *byte)
+
 // gemmPack8 sets dst[p*dstStride+j] = src[j*srcStride+p] for j < 8 and p < 8*k8; the strides are in bytes.
 //
 //go:noescape
@@ -416,6 +616,26 @@ func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep
 //
 //go:noescape
 func gemmWordsAVX2Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
+
+// gemmLargestAVX512 returns the largest bits of n values of src, at least one whole vector of them, without their signs.
+//
+//go:noescape
+func gemmLargestAVX512(src *float32, n int) uint32
+
+// gemmLargestAVX2 returns the largest bits of n values of src, at least one whole vector of them, without their signs.
+//
+//go:noescape
+func gemmLargestAVX2(src *float32, n int) uint32
+
+// gemmCodesAVX512 sets n values of dst to those of src times factor, to the nearest and ties to even, plus 128.
+//
+//go:noescape
+func gemmCodesAVX512(dst *byte, src *float32, n int, factor float32)
+
+// gemmCodesAVX2 sets n values of dst, a multiple of 16, to those of src times factor, to the nearest and ties to even.
+//
+//go:noescape
+func gemmCodesAVX2(dst *int16, src *float32, n int, factor float32)
 
 // gemmConvert sets rows of dst to n values of src as bfloat16, values below 2^-126 in
 // size to 0. The strides are in bytes.

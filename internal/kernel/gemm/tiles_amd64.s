@@ -16853,6 +16853,7496 @@ addBF1614x2:
 	VZEROUPPER
 	RET
 
+// func gemmTileVNNIRows1Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows1Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), DI
+	MOVQ    8(AX), DI
+	VPXORD  Z0, Z0, Z0
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
+
+firstloopVNNI1x1:
+	PREFETCHT0   (R8)
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS (DI), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	ADDQ         R9, R8
+	DECQ         R10
+	JNZ          firstloopVNNI1x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI1x1
+	IMUL3Q       $0x28, BX, R8
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI1x1
+
+loopVNNI1x1:
+	PREFETCHT0   (DX)(R8*1)
+	VMOVUPS.Z    (DX), K1, Z1
+	VBROADCASTSS (DI), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI1x1
+	JMP          doneloopVNNI1x1
+
+wholeloopVNNI1x1:
+quietloopVNNI1x1:
+	PREFETCHT0   (DX)(R8*1)
+	VMOVUPS      (DX), Z1
+	VBROADCASTSS (DI), Z2
+	VPDPBUSD     Z1, Z2, Z0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI1x1
+
+doneloopVNNI1x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z2
+	VMOVUPS      (BX), Z3
+	MOVQ         SI, AX
+	VPSUBD       Z3, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z2, Z0, Z0
+	VBROADCASTSS (DX), Z1
+	VMULPS       Z1, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows1Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows1Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), DI
+	MOVQ    8(AX), DI
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
+
+firstloopVNNI1x2:
+	PREFETCHT0   (R8)
+	PREFETCHT0   64(R8)
+	VMOVUPS.Z    (DX), K1, Z2
+	VMOVUPS.Z    64(DX), K2, Z3
+	VBROADCASTSS (DI), Z4
+	VPDPBUSD     Z2, Z4, Z0
+	VPDPBUSD     Z3, Z4, Z1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	ADDQ         R9, R8
+	DECQ         R10
+	JNZ          firstloopVNNI1x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI1x2
+	IMUL3Q       $0x28, BX, R8
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI1x2
+
+loopVNNI1x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
+	VMOVUPS.Z    (DX), K1, Z2
+	VMOVUPS.Z    64(DX), K2, Z3
+	VBROADCASTSS (DI), Z4
+	VPDPBUSD     Z2, Z4, Z0
+	VPDPBUSD     Z3, Z4, Z1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI1x2
+	JMP          doneloopVNNI1x2
+
+wholeloopVNNI1x2:
+quietloopVNNI1x2:
+	PREFETCHT0   (DX)(R8*1)
+	PREFETCHT0   64(DX)(R8*1)
+	VMOVUPS      (DX), Z2
+	VMOVUPS      64(DX), Z3
+	VBROADCASTSS (DI), Z4
+	VPDPBUSD     Z2, Z4, Z0
+	VPDPBUSD     Z3, Z4, Z1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI1x2
+
+doneloopVNNI1x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z4
+	VMOVUPS      (BX), Z3
+	MOVQ         SI, AX
+	VPSUBD       Z3, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z4, Z0, Z0
+	VBROADCASTSS (DX), Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (AX)
+	VMOVUPS      64(CX), Z4
+	VMOVUPS      64(BX), Z3
+	MOVQ         SI, AX
+	VPSUBD       Z3, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z4, Z1, Z1
+	VBROADCASTSS (DX), Z2
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS      Z1, K2, 64(AX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows2Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows2Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopVNNI2x1:
+	PREFETCHT0   (R9)
+	VMOVUPS.Z    (DX), K1, Z2
+	VBROADCASTSS (R8), Z3
+	VPDPBUSD     Z2, Z3, Z0
+	VBROADCASTSS (R8)(DI*1), Z3
+	VPDPBUSD     Z2, Z3, Z1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopVNNI2x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI2x1
+	IMUL3Q       $0x28, BX, R9
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI2x1
+
+loopVNNI2x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS.Z    (DX), K1, Z2
+	VBROADCASTSS (R8), Z3
+	VPDPBUSD     Z2, Z3, Z0
+	VBROADCASTSS (R8)(DI*1), Z3
+	VPDPBUSD     Z2, Z3, Z1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI2x1
+	JMP          doneloopVNNI2x1
+
+wholeloopVNNI2x1:
+quietloopVNNI2x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS      (DX), Z2
+	VBROADCASTSS (R8), Z3
+	VPDPBUSD     Z2, Z3, Z0
+	VBROADCASTSS (R8)(DI*1), Z3
+	VPDPBUSD     Z2, Z3, Z1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI2x1
+
+doneloopVNNI2x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z3
+	VMOVUPS      (BX), Z4
+	MOVQ         SI, CX
+	VPSUBD       Z4, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z3, Z0, Z0
+	VBROADCASTSS (DX), Z2
+	VMULPS       Z2, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z4, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z3, Z1, Z1
+	VBROADCASTSS 4(DX), Z2
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows2Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows2Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopVNNI2x2:
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VMOVUPS.Z    (DX), K1, Z4
+	VMOVUPS.Z    64(DX), K2, Z5
+	VBROADCASTSS (R8), Z6
+	VPDPBUSD     Z4, Z6, Z0
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R8)(DI*1), Z6
+	VPDPBUSD     Z4, Z6, Z2
+	VPDPBUSD     Z5, Z6, Z3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopVNNI2x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI2x2
+	IMUL3Q       $0x28, BX, R9
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI2x2
+
+loopVNNI2x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS.Z    (DX), K1, Z4
+	VMOVUPS.Z    64(DX), K2, Z5
+	VBROADCASTSS (R8), Z6
+	VPDPBUSD     Z4, Z6, Z0
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R8)(DI*1), Z6
+	VPDPBUSD     Z4, Z6, Z2
+	VPDPBUSD     Z5, Z6, Z3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI2x2
+	JMP          doneloopVNNI2x2
+
+wholeloopVNNI2x2:
+quietloopVNNI2x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS      (DX), Z4
+	VMOVUPS      64(DX), Z5
+	VBROADCASTSS (R8), Z6
+	VPDPBUSD     Z4, Z6, Z0
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R8)(DI*1), Z6
+	VPDPBUSD     Z4, Z6, Z2
+	VPDPBUSD     Z5, Z6, Z3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI2x2
+
+doneloopVNNI2x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z6
+	VMOVUPS      (BX), Z5
+	MOVQ         SI, DI
+	VPSUBD       Z5, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z6, Z0, Z0
+	VBROADCASTSS (DX), Z4
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z5, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS 4(DX), Z4
+	VMULPS       Z4, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	VMOVUPS      64(CX), Z6
+	VMOVUPS      64(BX), Z5
+	MOVQ         SI, DI
+	VPSUBD       Z5, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z6, Z1, Z1
+	VBROADCASTSS (DX), Z4
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z5, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS 4(DX), Z4
+	VMULPS       Z4, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows3Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows3Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopVNNI3x1:
+	PREFETCHT0   (R9)
+	VMOVUPS.Z    (DX), K1, Z3
+	VBROADCASTSS (R8), Z4
+	VPDPBUSD     Z3, Z4, Z0
+	VBROADCASTSS (R8)(DI*1), Z4
+	VPDPBUSD     Z3, Z4, Z1
+	VBROADCASTSS (R8)(DI*2), Z4
+	VPDPBUSD     Z3, Z4, Z2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopVNNI3x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI3x1
+	IMUL3Q       $0x28, BX, R9
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI3x1
+
+loopVNNI3x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS.Z    (DX), K1, Z3
+	VBROADCASTSS (R8), Z4
+	VPDPBUSD     Z3, Z4, Z0
+	VBROADCASTSS (R8)(DI*1), Z4
+	VPDPBUSD     Z3, Z4, Z1
+	VBROADCASTSS (R8)(DI*2), Z4
+	VPDPBUSD     Z3, Z4, Z2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI3x1
+	JMP          doneloopVNNI3x1
+
+wholeloopVNNI3x1:
+quietloopVNNI3x1:
+	PREFETCHT0   (DX)(R9*1)
+	VMOVUPS      (DX), Z3
+	VBROADCASTSS (R8), Z4
+	VPDPBUSD     Z3, Z4, Z0
+	VBROADCASTSS (R8)(DI*1), Z4
+	VPDPBUSD     Z3, Z4, Z1
+	VBROADCASTSS (R8)(DI*2), Z4
+	VPDPBUSD     Z3, Z4, Z2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI3x1
+
+doneloopVNNI3x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z4
+	VMOVUPS      (BX), Z5
+	MOVQ         SI, CX
+	VPSUBD       Z5, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z4, Z0, Z0
+	VBROADCASTSS (DX), Z3
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z5, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z4, Z1, Z1
+	VBROADCASTSS 4(DX), Z3
+	VMULPS       Z3, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z5, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z4, Z2, Z2
+	VBROADCASTSS 8(DX), Z3
+	VMULPS       Z3, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows3Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows3Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopVNNI3x2:
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	VMOVUPS.Z    (DX), K1, Z6
+	VMOVUPS.Z    64(DX), K2, Z7
+	VBROADCASTSS (R8), Z8
+	VPDPBUSD     Z6, Z8, Z0
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R8)(DI*1), Z8
+	VPDPBUSD     Z6, Z8, Z2
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R8)(DI*2), Z8
+	VPDPBUSD     Z6, Z8, Z4
+	VPDPBUSD     Z7, Z8, Z5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopVNNI3x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI3x2
+	IMUL3Q       $0x28, BX, R9
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI3x2
+
+loopVNNI3x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS.Z    (DX), K1, Z6
+	VMOVUPS.Z    64(DX), K2, Z7
+	VBROADCASTSS (R8), Z8
+	VPDPBUSD     Z6, Z8, Z0
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R8)(DI*1), Z8
+	VPDPBUSD     Z6, Z8, Z2
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R8)(DI*2), Z8
+	VPDPBUSD     Z6, Z8, Z4
+	VPDPBUSD     Z7, Z8, Z5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI3x2
+	JMP          doneloopVNNI3x2
+
+wholeloopVNNI3x2:
+quietloopVNNI3x2:
+	PREFETCHT0   (DX)(R9*1)
+	PREFETCHT0   64(DX)(R9*1)
+	VMOVUPS      (DX), Z6
+	VMOVUPS      64(DX), Z7
+	VBROADCASTSS (R8), Z8
+	VPDPBUSD     Z6, Z8, Z0
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R8)(DI*1), Z8
+	VPDPBUSD     Z6, Z8, Z2
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R8)(DI*2), Z8
+	VPDPBUSD     Z6, Z8, Z4
+	VPDPBUSD     Z7, Z8, Z5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI3x2
+
+doneloopVNNI3x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z8
+	VMOVUPS      (BX), Z7
+	MOVQ         SI, DI
+	VPSUBD       Z7, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z8, Z0, Z0
+	VBROADCASTSS (DX), Z6
+	VMULPS       Z6, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z7, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z8, Z2, Z2
+	VBROADCASTSS 4(DX), Z6
+	VMULPS       Z6, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z7, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z8, Z4, Z4
+	VBROADCASTSS 8(DX), Z6
+	VMULPS       Z6, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	VMOVUPS      64(CX), Z8
+	VMOVUPS      64(BX), Z7
+	MOVQ         SI, DI
+	VPSUBD       Z7, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z8, Z1, Z1
+	VBROADCASTSS (DX), Z6
+	VMULPS       Z6, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z7, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z8, Z3, Z3
+	VBROADCASTSS 4(DX), Z6
+	VMULPS       Z6, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z7, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z8, Z5, Z5
+	VBROADCASTSS 8(DX), Z6
+	VMULPS       Z6, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows4Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows4Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
+
+firstloopVNNI4x1:
+	PREFETCHT0   (R10)
+	VMOVUPS.Z    (DX), K1, Z4
+	VBROADCASTSS (R9), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VBROADCASTSS (R9)(DI*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VBROADCASTSS (R9)(DI*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VBROADCASTSS (R9)(R8*1), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	ADDQ         R11, R10
+	DECQ         R12
+	JNZ          firstloopVNNI4x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI4x1
+	IMUL3Q       $0x28, BX, R10
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI4x1
+
+loopVNNI4x1:
+	PREFETCHT0   (DX)(R10*1)
+	VMOVUPS.Z    (DX), K1, Z4
+	VBROADCASTSS (R9), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VBROADCASTSS (R9)(DI*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VBROADCASTSS (R9)(DI*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VBROADCASTSS (R9)(R8*1), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI4x1
+	JMP          doneloopVNNI4x1
+
+wholeloopVNNI4x1:
+quietloopVNNI4x1:
+	PREFETCHT0   (DX)(R10*1)
+	VMOVUPS      (DX), Z4
+	VBROADCASTSS (R9), Z5
+	VPDPBUSD     Z4, Z5, Z0
+	VBROADCASTSS (R9)(DI*1), Z5
+	VPDPBUSD     Z4, Z5, Z1
+	VBROADCASTSS (R9)(DI*2), Z5
+	VPDPBUSD     Z4, Z5, Z2
+	VBROADCASTSS (R9)(R8*1), Z5
+	VPDPBUSD     Z4, Z5, Z3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI4x1
+
+doneloopVNNI4x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z5
+	VMOVUPS      (BX), Z6
+	MOVQ         SI, CX
+	VPSUBD       Z6, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VBROADCASTSS (DX), Z4
+	VMULPS       Z4, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z6, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z5, Z1, Z1
+	VBROADCASTSS 4(DX), Z4
+	VMULPS       Z4, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z6, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z5, Z2, Z2
+	VBROADCASTSS 8(DX), Z4
+	VMULPS       Z4, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z6, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z5, Z3, Z3
+	VBROADCASTSS 12(DX), Z4
+	VMULPS       Z4, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows4Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows4Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
+
+firstloopVNNI4x2:
+	PREFETCHT0   (R10)
+	PREFETCHT0   64(R10)
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	ADDQ         R11, R10
+	DECQ         R12
+	JNZ          firstloopVNNI4x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI4x2
+	IMUL3Q       $0x28, BX, R10
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI4x2
+
+loopVNNI4x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI4x2
+	JMP          doneloopVNNI4x2
+
+wholeloopVNNI4x2:
+quietloopVNNI4x2:
+	PREFETCHT0   (DX)(R10*1)
+	PREFETCHT0   64(DX)(R10*1)
+	VMOVUPS      (DX), Z8
+	VMOVUPS      64(DX), Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z8, Z10, Z0
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z8, Z10, Z2
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z8, Z10, Z4
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z8, Z10, Z6
+	VPDPBUSD     Z9, Z10, Z7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI4x2
+
+doneloopVNNI4x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z10
+	VMOVUPS      (BX), Z9
+	MOVQ         SI, DI
+	VPSUBD       Z9, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z10, Z0, Z0
+	VBROADCASTSS (DX), Z8
+	VMULPS       Z8, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z10, Z2, Z2
+	VBROADCASTSS 4(DX), Z8
+	VMULPS       Z8, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z10, Z4, Z4
+	VBROADCASTSS 8(DX), Z8
+	VMULPS       Z8, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z10, Z6, Z6
+	VBROADCASTSS 12(DX), Z8
+	VMULPS       Z8, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	VMOVUPS      64(CX), Z10
+	VMOVUPS      64(BX), Z9
+	MOVQ         SI, DI
+	VPSUBD       Z9, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z10, Z1, Z1
+	VBROADCASTSS (DX), Z8
+	VMULPS       Z8, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z10, Z3, Z3
+	VBROADCASTSS 4(DX), Z8
+	VMULPS       Z8, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z10, Z5, Z5
+	VBROADCASTSS 8(DX), Z8
+	VMULPS       Z8, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z9, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z10, Z7, Z7
+	VBROADCASTSS 12(DX), Z8
+	VMULPS       Z8, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows5Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows5Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI5x1:
+	PREFETCHT0   (R11)
+	VMOVUPS.Z    (DX), K1, Z5
+	VBROADCASTSS (R9), Z6
+	VPDPBUSD     Z5, Z6, Z0
+	VBROADCASTSS (R9)(DI*1), Z6
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R9)(DI*2), Z6
+	VPDPBUSD     Z5, Z6, Z2
+	VBROADCASTSS (R9)(R8*1), Z6
+	VPDPBUSD     Z5, Z6, Z3
+	VBROADCASTSS (R10), Z6
+	VPDPBUSD     Z5, Z6, Z4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI5x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI5x1
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI5x1
+
+loopVNNI5x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z5
+	VBROADCASTSS (R9), Z6
+	VPDPBUSD     Z5, Z6, Z0
+	VBROADCASTSS (R9)(DI*1), Z6
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R9)(DI*2), Z6
+	VPDPBUSD     Z5, Z6, Z2
+	VBROADCASTSS (R9)(R8*1), Z6
+	VPDPBUSD     Z5, Z6, Z3
+	VBROADCASTSS (R10), Z6
+	VPDPBUSD     Z5, Z6, Z4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI5x1
+	JMP          doneloopVNNI5x1
+
+wholeloopVNNI5x1:
+quietloopVNNI5x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z5
+	VBROADCASTSS (R9), Z6
+	VPDPBUSD     Z5, Z6, Z0
+	VBROADCASTSS (R9)(DI*1), Z6
+	VPDPBUSD     Z5, Z6, Z1
+	VBROADCASTSS (R9)(DI*2), Z6
+	VPDPBUSD     Z5, Z6, Z2
+	VBROADCASTSS (R9)(R8*1), Z6
+	VPDPBUSD     Z5, Z6, Z3
+	VBROADCASTSS (R10), Z6
+	VPDPBUSD     Z5, Z6, Z4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI5x1
+
+doneloopVNNI5x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z6
+	VMOVUPS      (BX), Z7
+	MOVQ         SI, CX
+	VPSUBD       Z7, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z6, Z0, Z0
+	VBROADCASTSS (DX), Z5
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z7, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z6, Z1, Z1
+	VBROADCASTSS 4(DX), Z5
+	VMULPS       Z5, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z7, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z6, Z2, Z2
+	VBROADCASTSS 8(DX), Z5
+	VMULPS       Z5, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z7, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z6, Z3, Z3
+	VBROADCASTSS 12(DX), Z5
+	VMULPS       Z5, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z7, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z6, Z4, Z4
+	VBROADCASTSS 16(DX), Z5
+	VMULPS       Z5, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows5Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows5Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI5x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VMOVUPS.Z    (DX), K1, Z10
+	VMOVUPS.Z    64(DX), K2, Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z10, Z12, Z4
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z10, Z12, Z6
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z10, Z12, Z8
+	VPDPBUSD     Z11, Z12, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI5x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI5x2
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI5x2
+
+loopVNNI5x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z10
+	VMOVUPS.Z    64(DX), K2, Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z10, Z12, Z4
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z10, Z12, Z6
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z10, Z12, Z8
+	VPDPBUSD     Z11, Z12, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI5x2
+	JMP          doneloopVNNI5x2
+
+wholeloopVNNI5x2:
+quietloopVNNI5x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z10
+	VMOVUPS      64(DX), Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z10, Z12, Z0
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z10, Z12, Z2
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z10, Z12, Z4
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z10, Z12, Z6
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z10, Z12, Z8
+	VPDPBUSD     Z11, Z12, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI5x2
+
+doneloopVNNI5x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z12
+	VMOVUPS      (BX), Z11
+	MOVQ         SI, DI
+	VPSUBD       Z11, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z12, Z0, Z0
+	VBROADCASTSS (DX), Z10
+	VMULPS       Z10, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z12, Z2, Z2
+	VBROADCASTSS 4(DX), Z10
+	VMULPS       Z10, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z12, Z4, Z4
+	VBROADCASTSS 8(DX), Z10
+	VMULPS       Z10, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z6, Z6
+	VBROADCASTSS 12(DX), Z10
+	VMULPS       Z10, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z12, Z8, Z8
+	VBROADCASTSS 16(DX), Z10
+	VMULPS       Z10, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	VMOVUPS      64(CX), Z12
+	VMOVUPS      64(BX), Z11
+	MOVQ         SI, DI
+	VPSUBD       Z11, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z12, Z1, Z1
+	VBROADCASTSS (DX), Z10
+	VMULPS       Z10, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z12, Z3, Z3
+	VBROADCASTSS 4(DX), Z10
+	VMULPS       Z10, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z12, Z5, Z5
+	VBROADCASTSS 8(DX), Z10
+	VMULPS       Z10, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z12, Z7, Z7
+	VBROADCASTSS 12(DX), Z10
+	VMULPS       Z10, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z11, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z12, Z9, Z9
+	VBROADCASTSS 16(DX), Z10
+	VMULPS       Z10, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows6Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows6Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI6x1:
+	PREFETCHT0   (R11)
+	VMOVUPS.Z    (DX), K1, Z6
+	VBROADCASTSS (R9), Z7
+	VPDPBUSD     Z6, Z7, Z0
+	VBROADCASTSS (R9)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z1
+	VBROADCASTSS (R9)(DI*2), Z7
+	VPDPBUSD     Z6, Z7, Z2
+	VBROADCASTSS (R9)(R8*1), Z7
+	VPDPBUSD     Z6, Z7, Z3
+	VBROADCASTSS (R10), Z7
+	VPDPBUSD     Z6, Z7, Z4
+	VBROADCASTSS (R10)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI6x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI6x1
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI6x1
+
+loopVNNI6x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z6
+	VBROADCASTSS (R9), Z7
+	VPDPBUSD     Z6, Z7, Z0
+	VBROADCASTSS (R9)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z1
+	VBROADCASTSS (R9)(DI*2), Z7
+	VPDPBUSD     Z6, Z7, Z2
+	VBROADCASTSS (R9)(R8*1), Z7
+	VPDPBUSD     Z6, Z7, Z3
+	VBROADCASTSS (R10), Z7
+	VPDPBUSD     Z6, Z7, Z4
+	VBROADCASTSS (R10)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI6x1
+	JMP          doneloopVNNI6x1
+
+wholeloopVNNI6x1:
+quietloopVNNI6x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z6
+	VBROADCASTSS (R9), Z7
+	VPDPBUSD     Z6, Z7, Z0
+	VBROADCASTSS (R9)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z1
+	VBROADCASTSS (R9)(DI*2), Z7
+	VPDPBUSD     Z6, Z7, Z2
+	VBROADCASTSS (R9)(R8*1), Z7
+	VPDPBUSD     Z6, Z7, Z3
+	VBROADCASTSS (R10), Z7
+	VPDPBUSD     Z6, Z7, Z4
+	VBROADCASTSS (R10)(DI*1), Z7
+	VPDPBUSD     Z6, Z7, Z5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI6x1
+
+doneloopVNNI6x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z7
+	VMOVUPS      (BX), Z8
+	MOVQ         SI, CX
+	VPSUBD       Z8, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z7, Z0, Z0
+	VBROADCASTSS (DX), Z6
+	VMULPS       Z6, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z8, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z7, Z1, Z1
+	VBROADCASTSS 4(DX), Z6
+	VMULPS       Z6, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z8, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z7, Z2, Z2
+	VBROADCASTSS 8(DX), Z6
+	VMULPS       Z6, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z8, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z7, Z3, Z3
+	VBROADCASTSS 12(DX), Z6
+	VMULPS       Z6, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z8, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z7, Z4, Z4
+	VBROADCASTSS 16(DX), Z6
+	VMULPS       Z6, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z8, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z7, Z5, Z5
+	VBROADCASTSS 20(DX), Z6
+	VMULPS       Z6, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows6Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows6Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI6x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z12, Z14, Z0
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z2
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z12, Z14, Z4
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z12, Z14, Z6
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z12, Z14, Z8
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z10
+	VPDPBUSD     Z13, Z14, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI6x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI6x2
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI6x2
+
+loopVNNI6x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z12, Z14, Z0
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z2
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z12, Z14, Z4
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z12, Z14, Z6
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z12, Z14, Z8
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z10
+	VPDPBUSD     Z13, Z14, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI6x2
+	JMP          doneloopVNNI6x2
+
+wholeloopVNNI6x2:
+quietloopVNNI6x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z12
+	VMOVUPS      64(DX), Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z12, Z14, Z0
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z2
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z12, Z14, Z4
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z12, Z14, Z6
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z12, Z14, Z8
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z12, Z14, Z10
+	VPDPBUSD     Z13, Z14, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI6x2
+
+doneloopVNNI6x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z14
+	VMOVUPS      (BX), Z13
+	MOVQ         SI, DI
+	VPSUBD       Z13, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z14, Z0, Z0
+	VBROADCASTSS (DX), Z12
+	VMULPS       Z12, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z14, Z2, Z2
+	VBROADCASTSS 4(DX), Z12
+	VMULPS       Z12, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z14, Z4, Z4
+	VBROADCASTSS 8(DX), Z12
+	VMULPS       Z12, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z14, Z6, Z6
+	VBROADCASTSS 12(DX), Z12
+	VMULPS       Z12, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z14, Z8, Z8
+	VBROADCASTSS 16(DX), Z12
+	VMULPS       Z12, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z14, Z10, Z10
+	VBROADCASTSS 20(DX), Z12
+	VMULPS       Z12, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	VMOVUPS      64(CX), Z14
+	VMOVUPS      64(BX), Z13
+	MOVQ         SI, DI
+	VPSUBD       Z13, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z14, Z1, Z1
+	VBROADCASTSS (DX), Z12
+	VMULPS       Z12, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z14, Z3, Z3
+	VBROADCASTSS 4(DX), Z12
+	VMULPS       Z12, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z14, Z5, Z5
+	VBROADCASTSS 8(DX), Z12
+	VMULPS       Z12, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z14, Z7, Z7
+	VBROADCASTSS 12(DX), Z12
+	VMULPS       Z12, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z14, Z9, Z9
+	VBROADCASTSS 16(DX), Z12
+	VMULPS       Z12, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z13, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z14, Z11, Z11
+	VBROADCASTSS 20(DX), Z12
+	VMULPS       Z12, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows7Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows7Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI7x1:
+	PREFETCHT0   (R11)
+	VMOVUPS.Z    (DX), K1, Z7
+	VBROADCASTSS (R9), Z8
+	VPDPBUSD     Z7, Z8, Z0
+	VBROADCASTSS (R9)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R9)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z2
+	VBROADCASTSS (R9)(R8*1), Z8
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R10), Z8
+	VPDPBUSD     Z7, Z8, Z4
+	VBROADCASTSS (R10)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z5
+	VBROADCASTSS (R10)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z6
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI7x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI7x1
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI7x1
+
+loopVNNI7x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z7
+	VBROADCASTSS (R9), Z8
+	VPDPBUSD     Z7, Z8, Z0
+	VBROADCASTSS (R9)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R9)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z2
+	VBROADCASTSS (R9)(R8*1), Z8
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R10), Z8
+	VPDPBUSD     Z7, Z8, Z4
+	VBROADCASTSS (R10)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z5
+	VBROADCASTSS (R10)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z6
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI7x1
+	JMP          doneloopVNNI7x1
+
+wholeloopVNNI7x1:
+quietloopVNNI7x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z7
+	VBROADCASTSS (R9), Z8
+	VPDPBUSD     Z7, Z8, Z0
+	VBROADCASTSS (R9)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z1
+	VBROADCASTSS (R9)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z2
+	VBROADCASTSS (R9)(R8*1), Z8
+	VPDPBUSD     Z7, Z8, Z3
+	VBROADCASTSS (R10), Z8
+	VPDPBUSD     Z7, Z8, Z4
+	VBROADCASTSS (R10)(DI*1), Z8
+	VPDPBUSD     Z7, Z8, Z5
+	VBROADCASTSS (R10)(DI*2), Z8
+	VPDPBUSD     Z7, Z8, Z6
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI7x1
+
+doneloopVNNI7x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z8
+	VMOVUPS      (BX), Z9
+	MOVQ         SI, CX
+	VPSUBD       Z9, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z8, Z0, Z0
+	VBROADCASTSS (DX), Z7
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z8, Z1, Z1
+	VBROADCASTSS 4(DX), Z7
+	VMULPS       Z7, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z8, Z2, Z2
+	VBROADCASTSS 8(DX), Z7
+	VMULPS       Z7, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z8, Z3, Z3
+	VBROADCASTSS 12(DX), Z7
+	VMULPS       Z7, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z8, Z4, Z4
+	VBROADCASTSS 16(DX), Z7
+	VMULPS       Z7, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z8, Z5, Z5
+	VBROADCASTSS 20(DX), Z7
+	VMULPS       Z7, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z9, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z8, Z6, Z6
+	VBROADCASTSS 24(DX), Z7
+	VMULPS       Z7, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows7Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows7Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000007, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI7x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VMOVUPS.Z    (DX), K1, Z14
+	VMOVUPS.Z    64(DX), K2, Z15
+	VBROADCASTSS (R9), Z16
+	VPDPBUSD     Z14, Z16, Z0
+	VPDPBUSD     Z15, Z16, Z1
+	VBROADCASTSS (R9)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z2
+	VPDPBUSD     Z15, Z16, Z3
+	VBROADCASTSS (R9)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z4
+	VPDPBUSD     Z15, Z16, Z5
+	VBROADCASTSS (R9)(R8*1), Z16
+	VPDPBUSD     Z14, Z16, Z6
+	VPDPBUSD     Z15, Z16, Z7
+	VBROADCASTSS (R10), Z16
+	VPDPBUSD     Z14, Z16, Z8
+	VPDPBUSD     Z15, Z16, Z9
+	VBROADCASTSS (R10)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z10
+	VPDPBUSD     Z15, Z16, Z11
+	VBROADCASTSS (R10)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z12
+	VPDPBUSD     Z15, Z16, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI7x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI7x2
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI7x2
+
+loopVNNI7x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z14
+	VMOVUPS.Z    64(DX), K2, Z15
+	VBROADCASTSS (R9), Z16
+	VPDPBUSD     Z14, Z16, Z0
+	VPDPBUSD     Z15, Z16, Z1
+	VBROADCASTSS (R9)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z2
+	VPDPBUSD     Z15, Z16, Z3
+	VBROADCASTSS (R9)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z4
+	VPDPBUSD     Z15, Z16, Z5
+	VBROADCASTSS (R9)(R8*1), Z16
+	VPDPBUSD     Z14, Z16, Z6
+	VPDPBUSD     Z15, Z16, Z7
+	VBROADCASTSS (R10), Z16
+	VPDPBUSD     Z14, Z16, Z8
+	VPDPBUSD     Z15, Z16, Z9
+	VBROADCASTSS (R10)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z10
+	VPDPBUSD     Z15, Z16, Z11
+	VBROADCASTSS (R10)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z12
+	VPDPBUSD     Z15, Z16, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI7x2
+	JMP          doneloopVNNI7x2
+
+wholeloopVNNI7x2:
+quietloopVNNI7x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z14
+	VMOVUPS      64(DX), Z15
+	VBROADCASTSS (R9), Z16
+	VPDPBUSD     Z14, Z16, Z0
+	VPDPBUSD     Z15, Z16, Z1
+	VBROADCASTSS (R9)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z2
+	VPDPBUSD     Z15, Z16, Z3
+	VBROADCASTSS (R9)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z4
+	VPDPBUSD     Z15, Z16, Z5
+	VBROADCASTSS (R9)(R8*1), Z16
+	VPDPBUSD     Z14, Z16, Z6
+	VPDPBUSD     Z15, Z16, Z7
+	VBROADCASTSS (R10), Z16
+	VPDPBUSD     Z14, Z16, Z8
+	VPDPBUSD     Z15, Z16, Z9
+	VBROADCASTSS (R10)(DI*1), Z16
+	VPDPBUSD     Z14, Z16, Z10
+	VPDPBUSD     Z15, Z16, Z11
+	VBROADCASTSS (R10)(DI*2), Z16
+	VPDPBUSD     Z14, Z16, Z12
+	VPDPBUSD     Z15, Z16, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI7x2
+
+doneloopVNNI7x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z16
+	VMOVUPS      (BX), Z15
+	MOVQ         SI, DI
+	VPSUBD       Z15, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z16, Z0, Z0
+	VBROADCASTSS (DX), Z14
+	VMULPS       Z14, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z16, Z2, Z2
+	VBROADCASTSS 4(DX), Z14
+	VMULPS       Z14, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z16, Z4, Z4
+	VBROADCASTSS 8(DX), Z14
+	VMULPS       Z14, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z16, Z6, Z6
+	VBROADCASTSS 12(DX), Z14
+	VMULPS       Z14, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z16, Z8, Z8
+	VBROADCASTSS 16(DX), Z14
+	VMULPS       Z14, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z16, Z10, Z10
+	VBROADCASTSS 20(DX), Z14
+	VMULPS       Z14, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z16, Z12, Z12
+	VBROADCASTSS 24(DX), Z14
+	VMULPS       Z14, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	VMOVUPS      64(CX), Z16
+	VMOVUPS      64(BX), Z15
+	MOVQ         SI, DI
+	VPSUBD       Z15, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z16, Z1, Z1
+	VBROADCASTSS (DX), Z14
+	VMULPS       Z14, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z16, Z3, Z3
+	VBROADCASTSS 4(DX), Z14
+	VMULPS       Z14, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z16, Z5, Z5
+	VBROADCASTSS 8(DX), Z14
+	VMULPS       Z14, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z16, Z7, Z7
+	VBROADCASTSS 12(DX), Z14
+	VMULPS       Z14, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z16, Z9, Z9
+	VBROADCASTSS 16(DX), Z14
+	VMULPS       Z14, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z16, Z11, Z11
+	VBROADCASTSS 20(DX), Z14
+	VMULPS       Z14, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z15, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z16, Z13, Z13
+	VBROADCASTSS 24(DX), Z14
+	VMULPS       Z14, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows8Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows8Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI8x1:
+	PREFETCHT0   (R11)
+	VMOVUPS.Z    (DX), K1, Z8
+	VBROADCASTSS (R9), Z9
+	VPDPBUSD     Z8, Z9, Z0
+	VBROADCASTSS (R9)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z1
+	VBROADCASTSS (R9)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z2
+	VBROADCASTSS (R9)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z3
+	VBROADCASTSS (R10), Z9
+	VPDPBUSD     Z8, Z9, Z4
+	VBROADCASTSS (R10)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z5
+	VBROADCASTSS (R10)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z6
+	VBROADCASTSS (R10)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z7
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI8x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI8x1
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI8x1
+
+loopVNNI8x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z8
+	VBROADCASTSS (R9), Z9
+	VPDPBUSD     Z8, Z9, Z0
+	VBROADCASTSS (R9)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z1
+	VBROADCASTSS (R9)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z2
+	VBROADCASTSS (R9)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z3
+	VBROADCASTSS (R10), Z9
+	VPDPBUSD     Z8, Z9, Z4
+	VBROADCASTSS (R10)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z5
+	VBROADCASTSS (R10)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z6
+	VBROADCASTSS (R10)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z7
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI8x1
+	JMP          doneloopVNNI8x1
+
+wholeloopVNNI8x1:
+quietloopVNNI8x1:
+	PREFETCHT0   (DX)(R11*1)
+	VMOVUPS      (DX), Z8
+	VBROADCASTSS (R9), Z9
+	VPDPBUSD     Z8, Z9, Z0
+	VBROADCASTSS (R9)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z1
+	VBROADCASTSS (R9)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z2
+	VBROADCASTSS (R9)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z3
+	VBROADCASTSS (R10), Z9
+	VPDPBUSD     Z8, Z9, Z4
+	VBROADCASTSS (R10)(DI*1), Z9
+	VPDPBUSD     Z8, Z9, Z5
+	VBROADCASTSS (R10)(DI*2), Z9
+	VPDPBUSD     Z8, Z9, Z6
+	VBROADCASTSS (R10)(R8*1), Z9
+	VPDPBUSD     Z8, Z9, Z7
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI8x1
+
+doneloopVNNI8x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z9
+	VMOVUPS      (BX), Z10
+	MOVQ         SI, CX
+	VPSUBD       Z10, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z9, Z0, Z0
+	VBROADCASTSS (DX), Z8
+	VMULPS       Z8, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z9, Z1, Z1
+	VBROADCASTSS 4(DX), Z8
+	VMULPS       Z8, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z9, Z2, Z2
+	VBROADCASTSS 8(DX), Z8
+	VMULPS       Z8, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z9, Z3, Z3
+	VBROADCASTSS 12(DX), Z8
+	VMULPS       Z8, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z9, Z4, Z4
+	VBROADCASTSS 16(DX), Z8
+	VMULPS       Z8, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z9, Z5, Z5
+	VBROADCASTSS 20(DX), Z8
+	VMULPS       Z8, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z9, Z6, Z6
+	VBROADCASTSS 24(DX), Z8
+	VMULPS       Z8, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z10, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z9, Z7, Z7
+	VBROADCASTSS 28(DX), Z8
+	VMULPS       Z8, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows8Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows8Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000008, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopVNNI8x2:
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	VBROADCASTSS (R9), Z18
+	VPDPBUSD     Z16, Z18, Z0
+	VPDPBUSD     Z17, Z18, Z1
+	VBROADCASTSS (R9)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z2
+	VPDPBUSD     Z17, Z18, Z3
+	VBROADCASTSS (R9)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z4
+	VPDPBUSD     Z17, Z18, Z5
+	VBROADCASTSS (R9)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z6
+	VPDPBUSD     Z17, Z18, Z7
+	VBROADCASTSS (R10), Z18
+	VPDPBUSD     Z16, Z18, Z8
+	VPDPBUSD     Z17, Z18, Z9
+	VBROADCASTSS (R10)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z10
+	VPDPBUSD     Z17, Z18, Z11
+	VBROADCASTSS (R10)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z12
+	VPDPBUSD     Z17, Z18, Z13
+	VBROADCASTSS (R10)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z14
+	VPDPBUSD     Z17, Z18, Z15
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopVNNI8x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI8x2
+	IMUL3Q       $0x28, BX, R11
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI8x2
+
+loopVNNI8x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	VBROADCASTSS (R9), Z18
+	VPDPBUSD     Z16, Z18, Z0
+	VPDPBUSD     Z17, Z18, Z1
+	VBROADCASTSS (R9)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z2
+	VPDPBUSD     Z17, Z18, Z3
+	VBROADCASTSS (R9)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z4
+	VPDPBUSD     Z17, Z18, Z5
+	VBROADCASTSS (R9)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z6
+	VPDPBUSD     Z17, Z18, Z7
+	VBROADCASTSS (R10), Z18
+	VPDPBUSD     Z16, Z18, Z8
+	VPDPBUSD     Z17, Z18, Z9
+	VBROADCASTSS (R10)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z10
+	VPDPBUSD     Z17, Z18, Z11
+	VBROADCASTSS (R10)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z12
+	VPDPBUSD     Z17, Z18, Z13
+	VBROADCASTSS (R10)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z14
+	VPDPBUSD     Z17, Z18, Z15
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI8x2
+	JMP          doneloopVNNI8x2
+
+wholeloopVNNI8x2:
+quietloopVNNI8x2:
+	PREFETCHT0   (DX)(R11*1)
+	PREFETCHT0   64(DX)(R11*1)
+	VMOVUPS      (DX), Z16
+	VMOVUPS      64(DX), Z17
+	VBROADCASTSS (R9), Z18
+	VPDPBUSD     Z16, Z18, Z0
+	VPDPBUSD     Z17, Z18, Z1
+	VBROADCASTSS (R9)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z2
+	VPDPBUSD     Z17, Z18, Z3
+	VBROADCASTSS (R9)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z4
+	VPDPBUSD     Z17, Z18, Z5
+	VBROADCASTSS (R9)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z6
+	VPDPBUSD     Z17, Z18, Z7
+	VBROADCASTSS (R10), Z18
+	VPDPBUSD     Z16, Z18, Z8
+	VPDPBUSD     Z17, Z18, Z9
+	VBROADCASTSS (R10)(DI*1), Z18
+	VPDPBUSD     Z16, Z18, Z10
+	VPDPBUSD     Z17, Z18, Z11
+	VBROADCASTSS (R10)(DI*2), Z18
+	VPDPBUSD     Z16, Z18, Z12
+	VPDPBUSD     Z17, Z18, Z13
+	VBROADCASTSS (R10)(R8*1), Z18
+	VPDPBUSD     Z16, Z18, Z14
+	VPDPBUSD     Z17, Z18, Z15
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI8x2
+
+doneloopVNNI8x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z18
+	VMOVUPS      (BX), Z17
+	MOVQ         SI, DI
+	VPSUBD       Z17, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z18, Z0, Z0
+	VBROADCASTSS (DX), Z16
+	VMULPS       Z16, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z18, Z2, Z2
+	VBROADCASTSS 4(DX), Z16
+	VMULPS       Z16, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z18, Z4, Z4
+	VBROADCASTSS 8(DX), Z16
+	VMULPS       Z16, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z18, Z6, Z6
+	VBROADCASTSS 12(DX), Z16
+	VMULPS       Z16, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z18, Z8, Z8
+	VBROADCASTSS 16(DX), Z16
+	VMULPS       Z16, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z18, Z10, Z10
+	VBROADCASTSS 20(DX), Z16
+	VMULPS       Z16, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z18, Z12, Z12
+	VBROADCASTSS 24(DX), Z16
+	VMULPS       Z16, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z18, Z14, Z14
+	VBROADCASTSS 28(DX), Z16
+	VMULPS       Z16, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	VMOVUPS      64(CX), Z18
+	VMOVUPS      64(BX), Z17
+	MOVQ         SI, DI
+	VPSUBD       Z17, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z18, Z1, Z1
+	VBROADCASTSS (DX), Z16
+	VMULPS       Z16, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z18, Z3, Z3
+	VBROADCASTSS 4(DX), Z16
+	VMULPS       Z16, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z18, Z5, Z5
+	VBROADCASTSS 8(DX), Z16
+	VMULPS       Z16, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z18, Z7, Z7
+	VBROADCASTSS 12(DX), Z16
+	VMULPS       Z16, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z18, Z9, Z9
+	VBROADCASTSS 16(DX), Z16
+	VMULPS       Z16, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z18, Z11, Z11
+	VBROADCASTSS 20(DX), Z16
+	VMULPS       Z16, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z18, Z13, Z13
+	VBROADCASTSS 24(DX), Z16
+	VMULPS       Z16, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z17, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z18, Z15, Z15
+	VBROADCASTSS 28(DX), Z16
+	VMULPS       Z16, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows9Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows9Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI9x1:
+	PREFETCHT0   (R12)
+	VMOVUPS.Z    (DX), K1, Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z9, Z10, Z0
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z2
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R10), Z10
+	VPDPBUSD     Z9, Z10, Z4
+	VBROADCASTSS (R10)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R10)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z6
+	VBROADCASTSS (R10)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z7
+	VBROADCASTSS (R11), Z10
+	VPDPBUSD     Z9, Z10, Z8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI9x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI9x1
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI9x1
+
+loopVNNI9x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z9, Z10, Z0
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z2
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R10), Z10
+	VPDPBUSD     Z9, Z10, Z4
+	VBROADCASTSS (R10)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R10)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z6
+	VBROADCASTSS (R10)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z7
+	VBROADCASTSS (R11), Z10
+	VPDPBUSD     Z9, Z10, Z8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI9x1
+	JMP          doneloopVNNI9x1
+
+wholeloopVNNI9x1:
+quietloopVNNI9x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z9
+	VBROADCASTSS (R9), Z10
+	VPDPBUSD     Z9, Z10, Z0
+	VBROADCASTSS (R9)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z1
+	VBROADCASTSS (R9)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z2
+	VBROADCASTSS (R9)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z3
+	VBROADCASTSS (R10), Z10
+	VPDPBUSD     Z9, Z10, Z4
+	VBROADCASTSS (R10)(DI*1), Z10
+	VPDPBUSD     Z9, Z10, Z5
+	VBROADCASTSS (R10)(DI*2), Z10
+	VPDPBUSD     Z9, Z10, Z6
+	VBROADCASTSS (R10)(R8*1), Z10
+	VPDPBUSD     Z9, Z10, Z7
+	VBROADCASTSS (R11), Z10
+	VPDPBUSD     Z9, Z10, Z8
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI9x1
+
+doneloopVNNI9x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z10
+	VMOVUPS      (BX), Z11
+	MOVQ         SI, CX
+	VPSUBD       Z11, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z10, Z0, Z0
+	VBROADCASTSS (DX), Z9
+	VMULPS       Z9, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z10, Z1, Z1
+	VBROADCASTSS 4(DX), Z9
+	VMULPS       Z9, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z10, Z2, Z2
+	VBROADCASTSS 8(DX), Z9
+	VMULPS       Z9, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z10, Z3, Z3
+	VBROADCASTSS 12(DX), Z9
+	VMULPS       Z9, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z10, Z4, Z4
+	VBROADCASTSS 16(DX), Z9
+	VMULPS       Z9, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z10, Z5, Z5
+	VBROADCASTSS 20(DX), Z9
+	VMULPS       Z9, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z10, Z6, Z6
+	VBROADCASTSS 24(DX), Z9
+	VMULPS       Z9, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z10, Z7, Z7
+	VBROADCASTSS 28(DX), Z9
+	VMULPS       Z9, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z11, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z10, Z8, Z8
+	VBROADCASTSS 32(DX), Z9
+	VMULPS       Z9, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows9Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows9Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x00000009, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI9x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	VMOVUPS.Z    (DX), K1, Z18
+	VMOVUPS.Z    64(DX), K2, Z19
+	VBROADCASTSS (R9), Z20
+	VPDPBUSD     Z18, Z20, Z0
+	VPDPBUSD     Z19, Z20, Z1
+	VBROADCASTSS (R9)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z2
+	VPDPBUSD     Z19, Z20, Z3
+	VBROADCASTSS (R9)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z4
+	VPDPBUSD     Z19, Z20, Z5
+	VBROADCASTSS (R9)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z6
+	VPDPBUSD     Z19, Z20, Z7
+	VBROADCASTSS (R10), Z20
+	VPDPBUSD     Z18, Z20, Z8
+	VPDPBUSD     Z19, Z20, Z9
+	VBROADCASTSS (R10)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z10
+	VPDPBUSD     Z19, Z20, Z11
+	VBROADCASTSS (R10)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z12
+	VPDPBUSD     Z19, Z20, Z13
+	VBROADCASTSS (R10)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z14
+	VPDPBUSD     Z19, Z20, Z15
+	VBROADCASTSS (R11), Z20
+	VPDPBUSD     Z18, Z20, Z16
+	VPDPBUSD     Z19, Z20, Z17
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI9x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI9x2
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI9x2
+
+loopVNNI9x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z18
+	VMOVUPS.Z    64(DX), K2, Z19
+	VBROADCASTSS (R9), Z20
+	VPDPBUSD     Z18, Z20, Z0
+	VPDPBUSD     Z19, Z20, Z1
+	VBROADCASTSS (R9)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z2
+	VPDPBUSD     Z19, Z20, Z3
+	VBROADCASTSS (R9)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z4
+	VPDPBUSD     Z19, Z20, Z5
+	VBROADCASTSS (R9)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z6
+	VPDPBUSD     Z19, Z20, Z7
+	VBROADCASTSS (R10), Z20
+	VPDPBUSD     Z18, Z20, Z8
+	VPDPBUSD     Z19, Z20, Z9
+	VBROADCASTSS (R10)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z10
+	VPDPBUSD     Z19, Z20, Z11
+	VBROADCASTSS (R10)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z12
+	VPDPBUSD     Z19, Z20, Z13
+	VBROADCASTSS (R10)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z14
+	VPDPBUSD     Z19, Z20, Z15
+	VBROADCASTSS (R11), Z20
+	VPDPBUSD     Z18, Z20, Z16
+	VPDPBUSD     Z19, Z20, Z17
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI9x2
+	JMP          doneloopVNNI9x2
+
+wholeloopVNNI9x2:
+quietloopVNNI9x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z18
+	VMOVUPS      64(DX), Z19
+	VBROADCASTSS (R9), Z20
+	VPDPBUSD     Z18, Z20, Z0
+	VPDPBUSD     Z19, Z20, Z1
+	VBROADCASTSS (R9)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z2
+	VPDPBUSD     Z19, Z20, Z3
+	VBROADCASTSS (R9)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z4
+	VPDPBUSD     Z19, Z20, Z5
+	VBROADCASTSS (R9)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z6
+	VPDPBUSD     Z19, Z20, Z7
+	VBROADCASTSS (R10), Z20
+	VPDPBUSD     Z18, Z20, Z8
+	VPDPBUSD     Z19, Z20, Z9
+	VBROADCASTSS (R10)(DI*1), Z20
+	VPDPBUSD     Z18, Z20, Z10
+	VPDPBUSD     Z19, Z20, Z11
+	VBROADCASTSS (R10)(DI*2), Z20
+	VPDPBUSD     Z18, Z20, Z12
+	VPDPBUSD     Z19, Z20, Z13
+	VBROADCASTSS (R10)(R8*1), Z20
+	VPDPBUSD     Z18, Z20, Z14
+	VPDPBUSD     Z19, Z20, Z15
+	VBROADCASTSS (R11), Z20
+	VPDPBUSD     Z18, Z20, Z16
+	VPDPBUSD     Z19, Z20, Z17
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI9x2
+
+doneloopVNNI9x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z20
+	VMOVUPS      (BX), Z19
+	MOVQ         SI, DI
+	VPSUBD       Z19, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z20, Z0, Z0
+	VBROADCASTSS (DX), Z18
+	VMULPS       Z18, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z20, Z2, Z2
+	VBROADCASTSS 4(DX), Z18
+	VMULPS       Z18, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z20, Z4, Z4
+	VBROADCASTSS 8(DX), Z18
+	VMULPS       Z18, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z20, Z6, Z6
+	VBROADCASTSS 12(DX), Z18
+	VMULPS       Z18, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z20, Z8, Z8
+	VBROADCASTSS 16(DX), Z18
+	VMULPS       Z18, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z20, Z10, Z10
+	VBROADCASTSS 20(DX), Z18
+	VMULPS       Z18, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z20, Z12, Z12
+	VBROADCASTSS 24(DX), Z18
+	VMULPS       Z18, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z20, Z14, Z14
+	VBROADCASTSS 28(DX), Z18
+	VMULPS       Z18, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z20, Z16, Z16
+	VBROADCASTSS 32(DX), Z18
+	VMULPS       Z18, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      64(CX), Z20
+	VMOVUPS      64(BX), Z19
+	MOVQ         SI, DI
+	VPSUBD       Z19, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z20, Z1, Z1
+	VBROADCASTSS (DX), Z18
+	VMULPS       Z18, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z20, Z3, Z3
+	VBROADCASTSS 4(DX), Z18
+	VMULPS       Z18, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z20, Z5, Z5
+	VBROADCASTSS 8(DX), Z18
+	VMULPS       Z18, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z20, Z7, Z7
+	VBROADCASTSS 12(DX), Z18
+	VMULPS       Z18, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z20, Z9, Z9
+	VBROADCASTSS 16(DX), Z18
+	VMULPS       Z18, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z20, Z11, Z11
+	VBROADCASTSS 20(DX), Z18
+	VMULPS       Z18, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z20, Z13, Z13
+	VBROADCASTSS 24(DX), Z18
+	VMULPS       Z18, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z20, Z15, Z15
+	VBROADCASTSS 28(DX), Z18
+	VMULPS       Z18, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z19, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z20, Z17, Z17
+	VBROADCASTSS 32(DX), Z18
+	VMULPS       Z18, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows10Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows10Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI10x1:
+	PREFETCHT0   (R12)
+	VMOVUPS.Z    (DX), K1, Z10
+	VBROADCASTSS (R9), Z11
+	VPDPBUSD     Z10, Z11, Z0
+	VBROADCASTSS (R9)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z1
+	VBROADCASTSS (R9)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z2
+	VBROADCASTSS (R9)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z3
+	VBROADCASTSS (R10), Z11
+	VPDPBUSD     Z10, Z11, Z4
+	VBROADCASTSS (R10)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z5
+	VBROADCASTSS (R10)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z6
+	VBROADCASTSS (R10)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z7
+	VBROADCASTSS (R11), Z11
+	VPDPBUSD     Z10, Z11, Z8
+	VBROADCASTSS (R11)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI10x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI10x1
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI10x1
+
+loopVNNI10x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z10
+	VBROADCASTSS (R9), Z11
+	VPDPBUSD     Z10, Z11, Z0
+	VBROADCASTSS (R9)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z1
+	VBROADCASTSS (R9)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z2
+	VBROADCASTSS (R9)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z3
+	VBROADCASTSS (R10), Z11
+	VPDPBUSD     Z10, Z11, Z4
+	VBROADCASTSS (R10)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z5
+	VBROADCASTSS (R10)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z6
+	VBROADCASTSS (R10)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z7
+	VBROADCASTSS (R11), Z11
+	VPDPBUSD     Z10, Z11, Z8
+	VBROADCASTSS (R11)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI10x1
+	JMP          doneloopVNNI10x1
+
+wholeloopVNNI10x1:
+quietloopVNNI10x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z10
+	VBROADCASTSS (R9), Z11
+	VPDPBUSD     Z10, Z11, Z0
+	VBROADCASTSS (R9)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z1
+	VBROADCASTSS (R9)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z2
+	VBROADCASTSS (R9)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z3
+	VBROADCASTSS (R10), Z11
+	VPDPBUSD     Z10, Z11, Z4
+	VBROADCASTSS (R10)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z5
+	VBROADCASTSS (R10)(DI*2), Z11
+	VPDPBUSD     Z10, Z11, Z6
+	VBROADCASTSS (R10)(R8*1), Z11
+	VPDPBUSD     Z10, Z11, Z7
+	VBROADCASTSS (R11), Z11
+	VPDPBUSD     Z10, Z11, Z8
+	VBROADCASTSS (R11)(DI*1), Z11
+	VPDPBUSD     Z10, Z11, Z9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI10x1
+
+doneloopVNNI10x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z11
+	VMOVUPS      (BX), Z12
+	MOVQ         SI, CX
+	VPSUBD       Z12, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z11, Z0, Z0
+	VBROADCASTSS (DX), Z10
+	VMULPS       Z10, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z11, Z1, Z1
+	VBROADCASTSS 4(DX), Z10
+	VMULPS       Z10, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z11, Z2, Z2
+	VBROADCASTSS 8(DX), Z10
+	VMULPS       Z10, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z11, Z3, Z3
+	VBROADCASTSS 12(DX), Z10
+	VMULPS       Z10, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z11, Z4, Z4
+	VBROADCASTSS 16(DX), Z10
+	VMULPS       Z10, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z11, Z5, Z5
+	VBROADCASTSS 20(DX), Z10
+	VMULPS       Z10, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z11, Z6, Z6
+	VBROADCASTSS 24(DX), Z10
+	VMULPS       Z10, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z11, Z7, Z7
+	VBROADCASTSS 28(DX), Z10
+	VMULPS       Z10, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z11, Z8, Z8
+	VBROADCASTSS 32(DX), Z10
+	VMULPS       Z10, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z12, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z11, Z9, Z9
+	VBROADCASTSS 36(DX), Z10
+	VMULPS       Z10, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows10Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows10Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000a, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI10x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	VMOVUPS.Z    (DX), K1, Z20
+	VMOVUPS.Z    64(DX), K2, Z21
+	VBROADCASTSS (R9), Z22
+	VPDPBUSD     Z20, Z22, Z0
+	VPDPBUSD     Z21, Z22, Z1
+	VBROADCASTSS (R9)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z2
+	VPDPBUSD     Z21, Z22, Z3
+	VBROADCASTSS (R9)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z4
+	VPDPBUSD     Z21, Z22, Z5
+	VBROADCASTSS (R9)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z6
+	VPDPBUSD     Z21, Z22, Z7
+	VBROADCASTSS (R10), Z22
+	VPDPBUSD     Z20, Z22, Z8
+	VPDPBUSD     Z21, Z22, Z9
+	VBROADCASTSS (R10)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z10
+	VPDPBUSD     Z21, Z22, Z11
+	VBROADCASTSS (R10)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z12
+	VPDPBUSD     Z21, Z22, Z13
+	VBROADCASTSS (R10)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z14
+	VPDPBUSD     Z21, Z22, Z15
+	VBROADCASTSS (R11), Z22
+	VPDPBUSD     Z20, Z22, Z16
+	VPDPBUSD     Z21, Z22, Z17
+	VBROADCASTSS (R11)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z18
+	VPDPBUSD     Z21, Z22, Z19
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI10x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI10x2
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI10x2
+
+loopVNNI10x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z20
+	VMOVUPS.Z    64(DX), K2, Z21
+	VBROADCASTSS (R9), Z22
+	VPDPBUSD     Z20, Z22, Z0
+	VPDPBUSD     Z21, Z22, Z1
+	VBROADCASTSS (R9)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z2
+	VPDPBUSD     Z21, Z22, Z3
+	VBROADCASTSS (R9)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z4
+	VPDPBUSD     Z21, Z22, Z5
+	VBROADCASTSS (R9)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z6
+	VPDPBUSD     Z21, Z22, Z7
+	VBROADCASTSS (R10), Z22
+	VPDPBUSD     Z20, Z22, Z8
+	VPDPBUSD     Z21, Z22, Z9
+	VBROADCASTSS (R10)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z10
+	VPDPBUSD     Z21, Z22, Z11
+	VBROADCASTSS (R10)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z12
+	VPDPBUSD     Z21, Z22, Z13
+	VBROADCASTSS (R10)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z14
+	VPDPBUSD     Z21, Z22, Z15
+	VBROADCASTSS (R11), Z22
+	VPDPBUSD     Z20, Z22, Z16
+	VPDPBUSD     Z21, Z22, Z17
+	VBROADCASTSS (R11)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z18
+	VPDPBUSD     Z21, Z22, Z19
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI10x2
+	JMP          doneloopVNNI10x2
+
+wholeloopVNNI10x2:
+quietloopVNNI10x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z20
+	VMOVUPS      64(DX), Z21
+	VBROADCASTSS (R9), Z22
+	VPDPBUSD     Z20, Z22, Z0
+	VPDPBUSD     Z21, Z22, Z1
+	VBROADCASTSS (R9)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z2
+	VPDPBUSD     Z21, Z22, Z3
+	VBROADCASTSS (R9)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z4
+	VPDPBUSD     Z21, Z22, Z5
+	VBROADCASTSS (R9)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z6
+	VPDPBUSD     Z21, Z22, Z7
+	VBROADCASTSS (R10), Z22
+	VPDPBUSD     Z20, Z22, Z8
+	VPDPBUSD     Z21, Z22, Z9
+	VBROADCASTSS (R10)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z10
+	VPDPBUSD     Z21, Z22, Z11
+	VBROADCASTSS (R10)(DI*2), Z22
+	VPDPBUSD     Z20, Z22, Z12
+	VPDPBUSD     Z21, Z22, Z13
+	VBROADCASTSS (R10)(R8*1), Z22
+	VPDPBUSD     Z20, Z22, Z14
+	VPDPBUSD     Z21, Z22, Z15
+	VBROADCASTSS (R11), Z22
+	VPDPBUSD     Z20, Z22, Z16
+	VPDPBUSD     Z21, Z22, Z17
+	VBROADCASTSS (R11)(DI*1), Z22
+	VPDPBUSD     Z20, Z22, Z18
+	VPDPBUSD     Z21, Z22, Z19
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI10x2
+
+doneloopVNNI10x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z22
+	VMOVUPS      (BX), Z21
+	MOVQ         SI, DI
+	VPSUBD       Z21, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z22, Z0, Z0
+	VBROADCASTSS (DX), Z20
+	VMULPS       Z20, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z22, Z2, Z2
+	VBROADCASTSS 4(DX), Z20
+	VMULPS       Z20, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z22, Z4, Z4
+	VBROADCASTSS 8(DX), Z20
+	VMULPS       Z20, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z22, Z6, Z6
+	VBROADCASTSS 12(DX), Z20
+	VMULPS       Z20, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z22, Z8, Z8
+	VBROADCASTSS 16(DX), Z20
+	VMULPS       Z20, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z22, Z10, Z10
+	VBROADCASTSS 20(DX), Z20
+	VMULPS       Z20, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z22, Z12, Z12
+	VBROADCASTSS 24(DX), Z20
+	VMULPS       Z20, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z22, Z14, Z14
+	VBROADCASTSS 28(DX), Z20
+	VMULPS       Z20, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z22, Z16, Z16
+	VBROADCASTSS 32(DX), Z20
+	VMULPS       Z20, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z22, Z18, Z18
+	VBROADCASTSS 36(DX), Z20
+	VMULPS       Z20, Z18, Z18
+	VMOVUPS      Z18, K1, (DI)
+	VMOVUPS      64(CX), Z22
+	VMOVUPS      64(BX), Z21
+	MOVQ         SI, DI
+	VPSUBD       Z21, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z22, Z1, Z1
+	VBROADCASTSS (DX), Z20
+	VMULPS       Z20, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z22, Z3, Z3
+	VBROADCASTSS 4(DX), Z20
+	VMULPS       Z20, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z22, Z5, Z5
+	VBROADCASTSS 8(DX), Z20
+	VMULPS       Z20, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z22, Z7, Z7
+	VBROADCASTSS 12(DX), Z20
+	VMULPS       Z20, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z22, Z9, Z9
+	VBROADCASTSS 16(DX), Z20
+	VMULPS       Z20, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z22, Z11, Z11
+	VBROADCASTSS 20(DX), Z20
+	VMULPS       Z20, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z22, Z13, Z13
+	VBROADCASTSS 24(DX), Z20
+	VMULPS       Z20, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z22, Z15, Z15
+	VBROADCASTSS 28(DX), Z20
+	VMULPS       Z20, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z22, Z17, Z17
+	VBROADCASTSS 32(DX), Z20
+	VMULPS       Z20, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z21, Z19, Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z22, Z19, Z19
+	VBROADCASTSS 36(DX), Z20
+	VMULPS       Z20, Z19, Z19
+	VMOVUPS      Z19, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows11Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows11Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI11x1:
+	PREFETCHT0   (R12)
+	VMOVUPS.Z    (DX), K1, Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z11, Z12, Z0
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z2
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z11, Z12, Z4
+	VBROADCASTSS (R10)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R10)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z6
+	VBROADCASTSS (R10)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R11), Z12
+	VPDPBUSD     Z11, Z12, Z8
+	VBROADCASTSS (R11)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z9
+	VBROADCASTSS (R11)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z10
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI11x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI11x1
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI11x1
+
+loopVNNI11x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z11, Z12, Z0
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z2
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z11, Z12, Z4
+	VBROADCASTSS (R10)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R10)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z6
+	VBROADCASTSS (R10)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R11), Z12
+	VPDPBUSD     Z11, Z12, Z8
+	VBROADCASTSS (R11)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z9
+	VBROADCASTSS (R11)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z10
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI11x1
+	JMP          doneloopVNNI11x1
+
+wholeloopVNNI11x1:
+quietloopVNNI11x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z11
+	VBROADCASTSS (R9), Z12
+	VPDPBUSD     Z11, Z12, Z0
+	VBROADCASTSS (R9)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z1
+	VBROADCASTSS (R9)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z2
+	VBROADCASTSS (R9)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z3
+	VBROADCASTSS (R10), Z12
+	VPDPBUSD     Z11, Z12, Z4
+	VBROADCASTSS (R10)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z5
+	VBROADCASTSS (R10)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z6
+	VBROADCASTSS (R10)(R8*1), Z12
+	VPDPBUSD     Z11, Z12, Z7
+	VBROADCASTSS (R11), Z12
+	VPDPBUSD     Z11, Z12, Z8
+	VBROADCASTSS (R11)(DI*1), Z12
+	VPDPBUSD     Z11, Z12, Z9
+	VBROADCASTSS (R11)(DI*2), Z12
+	VPDPBUSD     Z11, Z12, Z10
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI11x1
+
+doneloopVNNI11x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z12
+	VMOVUPS      (BX), Z13
+	MOVQ         SI, CX
+	VPSUBD       Z13, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z12, Z0, Z0
+	VBROADCASTSS (DX), Z11
+	VMULPS       Z11, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z12, Z1, Z1
+	VBROADCASTSS 4(DX), Z11
+	VMULPS       Z11, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z12, Z2, Z2
+	VBROADCASTSS 8(DX), Z11
+	VMULPS       Z11, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z12, Z3, Z3
+	VBROADCASTSS 12(DX), Z11
+	VMULPS       Z11, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z12, Z4, Z4
+	VBROADCASTSS 16(DX), Z11
+	VMULPS       Z11, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z12, Z5, Z5
+	VBROADCASTSS 20(DX), Z11
+	VMULPS       Z11, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z12, Z6, Z6
+	VBROADCASTSS 24(DX), Z11
+	VMULPS       Z11, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z12, Z7, Z7
+	VBROADCASTSS 28(DX), Z11
+	VMULPS       Z11, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z12, Z8, Z8
+	VBROADCASTSS 32(DX), Z11
+	VMULPS       Z11, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z12, Z9, Z9
+	VBROADCASTSS 36(DX), Z11
+	VMULPS       Z11, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z13, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z12, Z10, Z10
+	VBROADCASTSS 40(DX), Z11
+	VMULPS       Z11, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows11Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows11Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000b, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI11x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	VMOVUPS.Z    (DX), K1, Z22
+	VMOVUPS.Z    64(DX), K2, Z23
+	VBROADCASTSS (R9), Z24
+	VPDPBUSD     Z22, Z24, Z0
+	VPDPBUSD     Z23, Z24, Z1
+	VBROADCASTSS (R9)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z2
+	VPDPBUSD     Z23, Z24, Z3
+	VBROADCASTSS (R9)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z4
+	VPDPBUSD     Z23, Z24, Z5
+	VBROADCASTSS (R9)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z6
+	VPDPBUSD     Z23, Z24, Z7
+	VBROADCASTSS (R10), Z24
+	VPDPBUSD     Z22, Z24, Z8
+	VPDPBUSD     Z23, Z24, Z9
+	VBROADCASTSS (R10)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z10
+	VPDPBUSD     Z23, Z24, Z11
+	VBROADCASTSS (R10)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z12
+	VPDPBUSD     Z23, Z24, Z13
+	VBROADCASTSS (R10)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z14
+	VPDPBUSD     Z23, Z24, Z15
+	VBROADCASTSS (R11), Z24
+	VPDPBUSD     Z22, Z24, Z16
+	VPDPBUSD     Z23, Z24, Z17
+	VBROADCASTSS (R11)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z18
+	VPDPBUSD     Z23, Z24, Z19
+	VBROADCASTSS (R11)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z20
+	VPDPBUSD     Z23, Z24, Z21
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI11x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI11x2
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI11x2
+
+loopVNNI11x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z22
+	VMOVUPS.Z    64(DX), K2, Z23
+	VBROADCASTSS (R9), Z24
+	VPDPBUSD     Z22, Z24, Z0
+	VPDPBUSD     Z23, Z24, Z1
+	VBROADCASTSS (R9)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z2
+	VPDPBUSD     Z23, Z24, Z3
+	VBROADCASTSS (R9)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z4
+	VPDPBUSD     Z23, Z24, Z5
+	VBROADCASTSS (R9)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z6
+	VPDPBUSD     Z23, Z24, Z7
+	VBROADCASTSS (R10), Z24
+	VPDPBUSD     Z22, Z24, Z8
+	VPDPBUSD     Z23, Z24, Z9
+	VBROADCASTSS (R10)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z10
+	VPDPBUSD     Z23, Z24, Z11
+	VBROADCASTSS (R10)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z12
+	VPDPBUSD     Z23, Z24, Z13
+	VBROADCASTSS (R10)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z14
+	VPDPBUSD     Z23, Z24, Z15
+	VBROADCASTSS (R11), Z24
+	VPDPBUSD     Z22, Z24, Z16
+	VPDPBUSD     Z23, Z24, Z17
+	VBROADCASTSS (R11)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z18
+	VPDPBUSD     Z23, Z24, Z19
+	VBROADCASTSS (R11)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z20
+	VPDPBUSD     Z23, Z24, Z21
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI11x2
+	JMP          doneloopVNNI11x2
+
+wholeloopVNNI11x2:
+quietloopVNNI11x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z22
+	VMOVUPS      64(DX), Z23
+	VBROADCASTSS (R9), Z24
+	VPDPBUSD     Z22, Z24, Z0
+	VPDPBUSD     Z23, Z24, Z1
+	VBROADCASTSS (R9)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z2
+	VPDPBUSD     Z23, Z24, Z3
+	VBROADCASTSS (R9)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z4
+	VPDPBUSD     Z23, Z24, Z5
+	VBROADCASTSS (R9)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z6
+	VPDPBUSD     Z23, Z24, Z7
+	VBROADCASTSS (R10), Z24
+	VPDPBUSD     Z22, Z24, Z8
+	VPDPBUSD     Z23, Z24, Z9
+	VBROADCASTSS (R10)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z10
+	VPDPBUSD     Z23, Z24, Z11
+	VBROADCASTSS (R10)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z12
+	VPDPBUSD     Z23, Z24, Z13
+	VBROADCASTSS (R10)(R8*1), Z24
+	VPDPBUSD     Z22, Z24, Z14
+	VPDPBUSD     Z23, Z24, Z15
+	VBROADCASTSS (R11), Z24
+	VPDPBUSD     Z22, Z24, Z16
+	VPDPBUSD     Z23, Z24, Z17
+	VBROADCASTSS (R11)(DI*1), Z24
+	VPDPBUSD     Z22, Z24, Z18
+	VPDPBUSD     Z23, Z24, Z19
+	VBROADCASTSS (R11)(DI*2), Z24
+	VPDPBUSD     Z22, Z24, Z20
+	VPDPBUSD     Z23, Z24, Z21
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI11x2
+
+doneloopVNNI11x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z24
+	VMOVUPS      (BX), Z23
+	MOVQ         SI, DI
+	VPSUBD       Z23, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z24, Z0, Z0
+	VBROADCASTSS (DX), Z22
+	VMULPS       Z22, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z24, Z2, Z2
+	VBROADCASTSS 4(DX), Z22
+	VMULPS       Z22, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z24, Z4, Z4
+	VBROADCASTSS 8(DX), Z22
+	VMULPS       Z22, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z24, Z6, Z6
+	VBROADCASTSS 12(DX), Z22
+	VMULPS       Z22, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z24, Z8, Z8
+	VBROADCASTSS 16(DX), Z22
+	VMULPS       Z22, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z24, Z10, Z10
+	VBROADCASTSS 20(DX), Z22
+	VMULPS       Z22, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z24, Z12, Z12
+	VBROADCASTSS 24(DX), Z22
+	VMULPS       Z22, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z24, Z14, Z14
+	VBROADCASTSS 28(DX), Z22
+	VMULPS       Z22, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z24, Z16, Z16
+	VBROADCASTSS 32(DX), Z22
+	VMULPS       Z22, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z24, Z18, Z18
+	VBROADCASTSS 36(DX), Z22
+	VMULPS       Z22, Z18, Z18
+	VMOVUPS      Z18, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z24, Z20, Z20
+	VBROADCASTSS 40(DX), Z22
+	VMULPS       Z22, Z20, Z20
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      64(CX), Z24
+	VMOVUPS      64(BX), Z23
+	MOVQ         SI, DI
+	VPSUBD       Z23, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z24, Z1, Z1
+	VBROADCASTSS (DX), Z22
+	VMULPS       Z22, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z24, Z3, Z3
+	VBROADCASTSS 4(DX), Z22
+	VMULPS       Z22, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z24, Z5, Z5
+	VBROADCASTSS 8(DX), Z22
+	VMULPS       Z22, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z24, Z7, Z7
+	VBROADCASTSS 12(DX), Z22
+	VMULPS       Z22, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z24, Z9, Z9
+	VBROADCASTSS 16(DX), Z22
+	VMULPS       Z22, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z24, Z11, Z11
+	VBROADCASTSS 20(DX), Z22
+	VMULPS       Z22, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z24, Z13, Z13
+	VBROADCASTSS 24(DX), Z22
+	VMULPS       Z22, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z24, Z15, Z15
+	VBROADCASTSS 28(DX), Z22
+	VMULPS       Z22, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z24, Z17, Z17
+	VBROADCASTSS 32(DX), Z22
+	VMULPS       Z22, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z19, Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z24, Z19, Z19
+	VBROADCASTSS 36(DX), Z22
+	VMULPS       Z22, Z19, Z19
+	VMOVUPS      Z19, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z23, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z24, Z21, Z21
+	VBROADCASTSS 40(DX), Z22
+	VMULPS       Z22, Z21, Z21
+	VMOVUPS      Z21, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows12Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows12Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI12x1:
+	PREFETCHT0   (R12)
+	VMOVUPS.Z    (DX), K1, Z12
+	VBROADCASTSS (R9), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VBROADCASTSS (R9)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VBROADCASTSS (R9)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VBROADCASTSS (R9)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VBROADCASTSS (R10), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VBROADCASTSS (R10)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VBROADCASTSS (R10)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VBROADCASTSS (R10)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VBROADCASTSS (R11), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VBROADCASTSS (R11)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VBROADCASTSS (R11)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VBROADCASTSS (R11)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI12x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI12x1
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI12x1
+
+loopVNNI12x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z12
+	VBROADCASTSS (R9), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VBROADCASTSS (R9)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VBROADCASTSS (R9)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VBROADCASTSS (R9)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VBROADCASTSS (R10), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VBROADCASTSS (R10)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VBROADCASTSS (R10)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VBROADCASTSS (R10)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VBROADCASTSS (R11), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VBROADCASTSS (R11)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VBROADCASTSS (R11)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VBROADCASTSS (R11)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI12x1
+	JMP          doneloopVNNI12x1
+
+wholeloopVNNI12x1:
+quietloopVNNI12x1:
+	PREFETCHT0   (DX)(R12*1)
+	VMOVUPS      (DX), Z12
+	VBROADCASTSS (R9), Z13
+	VPDPBUSD     Z12, Z13, Z0
+	VBROADCASTSS (R9)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z1
+	VBROADCASTSS (R9)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z2
+	VBROADCASTSS (R9)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z3
+	VBROADCASTSS (R10), Z13
+	VPDPBUSD     Z12, Z13, Z4
+	VBROADCASTSS (R10)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z5
+	VBROADCASTSS (R10)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z6
+	VBROADCASTSS (R10)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z7
+	VBROADCASTSS (R11), Z13
+	VPDPBUSD     Z12, Z13, Z8
+	VBROADCASTSS (R11)(DI*1), Z13
+	VPDPBUSD     Z12, Z13, Z9
+	VBROADCASTSS (R11)(DI*2), Z13
+	VPDPBUSD     Z12, Z13, Z10
+	VBROADCASTSS (R11)(R8*1), Z13
+	VPDPBUSD     Z12, Z13, Z11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI12x1
+
+doneloopVNNI12x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z13
+	VMOVUPS      (BX), Z14
+	MOVQ         SI, CX
+	VPSUBD       Z14, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z13, Z0, Z0
+	VBROADCASTSS (DX), Z12
+	VMULPS       Z12, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z13, Z1, Z1
+	VBROADCASTSS 4(DX), Z12
+	VMULPS       Z12, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z13, Z2, Z2
+	VBROADCASTSS 8(DX), Z12
+	VMULPS       Z12, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z13, Z3, Z3
+	VBROADCASTSS 12(DX), Z12
+	VMULPS       Z12, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z13, Z4, Z4
+	VBROADCASTSS 16(DX), Z12
+	VMULPS       Z12, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z13, Z5, Z5
+	VBROADCASTSS 20(DX), Z12
+	VMULPS       Z12, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z13, Z6, Z6
+	VBROADCASTSS 24(DX), Z12
+	VMULPS       Z12, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z13, Z7, Z7
+	VBROADCASTSS 28(DX), Z12
+	VMULPS       Z12, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z13, Z8, Z8
+	VBROADCASTSS 32(DX), Z12
+	VMULPS       Z12, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z13, Z9, Z9
+	VBROADCASTSS 36(DX), Z12
+	VMULPS       Z12, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z13, Z10, Z10
+	VBROADCASTSS 40(DX), Z12
+	VMULPS       Z12, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z14, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z13, Z11, Z11
+	VBROADCASTSS 44(DX), Z12
+	VMULPS       Z12, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows12Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows12Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	MOVQ    48(AX), R12
+	MOVQ    56(AX), R13
+	MOVQ    $0x0000000c, R14
+	CMPQ    R14, CX
+	CMOVQGT CX, R14
+	SUBQ    R14, CX
+
+firstloopVNNI12x2:
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VBROADCASTSS (R9), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VBROADCASTSS (R9)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VBROADCASTSS (R9)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VBROADCASTSS (R9)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VBROADCASTSS (R10), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VBROADCASTSS (R10)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VBROADCASTSS (R10)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VBROADCASTSS (R10)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VBROADCASTSS (R11), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VBROADCASTSS (R11)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VBROADCASTSS (R11)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VBROADCASTSS (R11)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	ADDQ         R13, R12
+	DECQ         R14
+	JNZ          firstloopVNNI12x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI12x2
+	IMUL3Q       $0x28, BX, R12
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI12x2
+
+loopVNNI12x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VBROADCASTSS (R9), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VBROADCASTSS (R9)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VBROADCASTSS (R9)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VBROADCASTSS (R9)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VBROADCASTSS (R10), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VBROADCASTSS (R10)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VBROADCASTSS (R10)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VBROADCASTSS (R10)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VBROADCASTSS (R11), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VBROADCASTSS (R11)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VBROADCASTSS (R11)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VBROADCASTSS (R11)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI12x2
+	JMP          doneloopVNNI12x2
+
+wholeloopVNNI12x2:
+quietloopVNNI12x2:
+	PREFETCHT0   (DX)(R12*1)
+	PREFETCHT0   64(DX)(R12*1)
+	VMOVUPS      (DX), Z24
+	VMOVUPS      64(DX), Z25
+	VBROADCASTSS (R9), Z26
+	VPDPBUSD     Z24, Z26, Z0
+	VPDPBUSD     Z25, Z26, Z1
+	VBROADCASTSS (R9)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z2
+	VPDPBUSD     Z25, Z26, Z3
+	VBROADCASTSS (R9)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z4
+	VPDPBUSD     Z25, Z26, Z5
+	VBROADCASTSS (R9)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z6
+	VPDPBUSD     Z25, Z26, Z7
+	VBROADCASTSS (R10), Z26
+	VPDPBUSD     Z24, Z26, Z8
+	VPDPBUSD     Z25, Z26, Z9
+	VBROADCASTSS (R10)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z10
+	VPDPBUSD     Z25, Z26, Z11
+	VBROADCASTSS (R10)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z12
+	VPDPBUSD     Z25, Z26, Z13
+	VBROADCASTSS (R10)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z14
+	VPDPBUSD     Z25, Z26, Z15
+	VBROADCASTSS (R11), Z26
+	VPDPBUSD     Z24, Z26, Z16
+	VPDPBUSD     Z25, Z26, Z17
+	VBROADCASTSS (R11)(DI*1), Z26
+	VPDPBUSD     Z24, Z26, Z18
+	VPDPBUSD     Z25, Z26, Z19
+	VBROADCASTSS (R11)(DI*2), Z26
+	VPDPBUSD     Z24, Z26, Z20
+	VPDPBUSD     Z25, Z26, Z21
+	VBROADCASTSS (R11)(R8*1), Z26
+	VPDPBUSD     Z24, Z26, Z22
+	VPDPBUSD     Z25, Z26, Z23
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI12x2
+
+doneloopVNNI12x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z26
+	VMOVUPS      (BX), Z25
+	MOVQ         SI, DI
+	VPSUBD       Z25, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z26, Z0, Z0
+	VBROADCASTSS (DX), Z24
+	VMULPS       Z24, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z26, Z2, Z2
+	VBROADCASTSS 4(DX), Z24
+	VMULPS       Z24, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z26, Z4, Z4
+	VBROADCASTSS 8(DX), Z24
+	VMULPS       Z24, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z26, Z6, Z6
+	VBROADCASTSS 12(DX), Z24
+	VMULPS       Z24, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z26, Z8, Z8
+	VBROADCASTSS 16(DX), Z24
+	VMULPS       Z24, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z26, Z10, Z10
+	VBROADCASTSS 20(DX), Z24
+	VMULPS       Z24, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z26, Z12, Z12
+	VBROADCASTSS 24(DX), Z24
+	VMULPS       Z24, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z26, Z14, Z14
+	VBROADCASTSS 28(DX), Z24
+	VMULPS       Z24, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z26, Z16, Z16
+	VBROADCASTSS 32(DX), Z24
+	VMULPS       Z24, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z26, Z18, Z18
+	VBROADCASTSS 36(DX), Z24
+	VMULPS       Z24, Z18, Z18
+	VMOVUPS      Z18, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z26, Z20, Z20
+	VBROADCASTSS 40(DX), Z24
+	VMULPS       Z24, Z20, Z20
+	VMOVUPS      Z20, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z22, Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z26, Z22, Z22
+	VBROADCASTSS 44(DX), Z24
+	VMULPS       Z24, Z22, Z22
+	VMOVUPS      Z22, K1, (DI)
+	VMOVUPS      64(CX), Z26
+	VMOVUPS      64(BX), Z25
+	MOVQ         SI, DI
+	VPSUBD       Z25, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z26, Z1, Z1
+	VBROADCASTSS (DX), Z24
+	VMULPS       Z24, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z26, Z3, Z3
+	VBROADCASTSS 4(DX), Z24
+	VMULPS       Z24, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z26, Z5, Z5
+	VBROADCASTSS 8(DX), Z24
+	VMULPS       Z24, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z26, Z7, Z7
+	VBROADCASTSS 12(DX), Z24
+	VMULPS       Z24, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z26, Z9, Z9
+	VBROADCASTSS 16(DX), Z24
+	VMULPS       Z24, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z26, Z11, Z11
+	VBROADCASTSS 20(DX), Z24
+	VMULPS       Z24, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z26, Z13, Z13
+	VBROADCASTSS 24(DX), Z24
+	VMULPS       Z24, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z26, Z15, Z15
+	VBROADCASTSS 28(DX), Z24
+	VMULPS       Z24, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z26, Z17, Z17
+	VBROADCASTSS 32(DX), Z24
+	VMULPS       Z24, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z19, Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z26, Z19, Z19
+	VBROADCASTSS 36(DX), Z24
+	VMULPS       Z24, Z19, Z19
+	VMOVUPS      Z19, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z26, Z21, Z21
+	VBROADCASTSS 40(DX), Z24
+	VMULPS       Z24, Z21, Z21
+	VMOVUPS      Z21, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z25, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z26, Z23, Z23
+	VBROADCASTSS 44(DX), Z24
+	VMULPS       Z24, Z23, Z23
+	VMOVUPS      Z23, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows13Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows13Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	LEAQ    (R11)(DI*4), R12
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
+
+firstloopVNNI13x1:
+	PREFETCHT0   (R13)
+	VMOVUPS.Z    (DX), K1, Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z13, Z14, Z0
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z2
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z13, Z14, Z4
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R10)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z6
+	VBROADCASTSS (R10)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R11), Z14
+	VPDPBUSD     Z13, Z14, Z8
+	VBROADCASTSS (R11)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R11)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z10
+	VBROADCASTSS (R11)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
+	VPDPBUSD     Z13, Z14, Z12
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	ADDQ         R14, R13
+	DECQ         R15
+	JNZ          firstloopVNNI13x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI13x1
+	IMUL3Q       $0x28, BX, R13
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI13x1
+
+loopVNNI13x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS.Z    (DX), K1, Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z13, Z14, Z0
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z2
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z13, Z14, Z4
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R10)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z6
+	VBROADCASTSS (R10)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R11), Z14
+	VPDPBUSD     Z13, Z14, Z8
+	VBROADCASTSS (R11)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R11)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z10
+	VBROADCASTSS (R11)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
+	VPDPBUSD     Z13, Z14, Z12
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI13x1
+	JMP          doneloopVNNI13x1
+
+wholeloopVNNI13x1:
+quietloopVNNI13x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS      (DX), Z13
+	VBROADCASTSS (R9), Z14
+	VPDPBUSD     Z13, Z14, Z0
+	VBROADCASTSS (R9)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z1
+	VBROADCASTSS (R9)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z2
+	VBROADCASTSS (R9)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z3
+	VBROADCASTSS (R10), Z14
+	VPDPBUSD     Z13, Z14, Z4
+	VBROADCASTSS (R10)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z5
+	VBROADCASTSS (R10)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z6
+	VBROADCASTSS (R10)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z7
+	VBROADCASTSS (R11), Z14
+	VPDPBUSD     Z13, Z14, Z8
+	VBROADCASTSS (R11)(DI*1), Z14
+	VPDPBUSD     Z13, Z14, Z9
+	VBROADCASTSS (R11)(DI*2), Z14
+	VPDPBUSD     Z13, Z14, Z10
+	VBROADCASTSS (R11)(R8*1), Z14
+	VPDPBUSD     Z13, Z14, Z11
+	VBROADCASTSS (R12), Z14
+	VPDPBUSD     Z13, Z14, Z12
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI13x1
+
+doneloopVNNI13x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z14
+	VMOVUPS      (BX), Z15
+	MOVQ         SI, CX
+	VPSUBD       Z15, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z14, Z0, Z0
+	VBROADCASTSS (DX), Z13
+	VMULPS       Z13, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z14, Z1, Z1
+	VBROADCASTSS 4(DX), Z13
+	VMULPS       Z13, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z14, Z2, Z2
+	VBROADCASTSS 8(DX), Z13
+	VMULPS       Z13, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z14, Z3, Z3
+	VBROADCASTSS 12(DX), Z13
+	VMULPS       Z13, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z14, Z4, Z4
+	VBROADCASTSS 16(DX), Z13
+	VMULPS       Z13, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z14, Z5, Z5
+	VBROADCASTSS 20(DX), Z13
+	VMULPS       Z13, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z14, Z6, Z6
+	VBROADCASTSS 24(DX), Z13
+	VMULPS       Z13, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z14, Z7, Z7
+	VBROADCASTSS 28(DX), Z13
+	VMULPS       Z13, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z14, Z8, Z8
+	VBROADCASTSS 32(DX), Z13
+	VMULPS       Z13, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z14, Z9, Z9
+	VBROADCASTSS 36(DX), Z13
+	VMULPS       Z13, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z14, Z10, Z10
+	VBROADCASTSS 40(DX), Z13
+	VMULPS       Z13, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z14, Z11, Z11
+	VBROADCASTSS 44(DX), Z13
+	VMULPS       Z13, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z15, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z14, Z12, Z12
+	VBROADCASTSS 48(DX), Z13
+	VMULPS       Z13, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows13Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows13Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	LEAQ    (R11)(DI*4), R12
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000d, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
+
+firstloopVNNI13x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	VMOVUPS.Z    (DX), K1, Z26
+	VMOVUPS.Z    64(DX), K2, Z27
+	VBROADCASTSS (R9), Z28
+	VPDPBUSD     Z26, Z28, Z0
+	VPDPBUSD     Z27, Z28, Z1
+	VBROADCASTSS (R9)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z2
+	VPDPBUSD     Z27, Z28, Z3
+	VBROADCASTSS (R9)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z4
+	VPDPBUSD     Z27, Z28, Z5
+	VBROADCASTSS (R9)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z6
+	VPDPBUSD     Z27, Z28, Z7
+	VBROADCASTSS (R10), Z28
+	VPDPBUSD     Z26, Z28, Z8
+	VPDPBUSD     Z27, Z28, Z9
+	VBROADCASTSS (R10)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z10
+	VPDPBUSD     Z27, Z28, Z11
+	VBROADCASTSS (R10)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z12
+	VPDPBUSD     Z27, Z28, Z13
+	VBROADCASTSS (R10)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z14
+	VPDPBUSD     Z27, Z28, Z15
+	VBROADCASTSS (R11), Z28
+	VPDPBUSD     Z26, Z28, Z16
+	VPDPBUSD     Z27, Z28, Z17
+	VBROADCASTSS (R11)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z18
+	VPDPBUSD     Z27, Z28, Z19
+	VBROADCASTSS (R11)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z20
+	VPDPBUSD     Z27, Z28, Z21
+	VBROADCASTSS (R11)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z22
+	VPDPBUSD     Z27, Z28, Z23
+	VBROADCASTSS (R12), Z28
+	VPDPBUSD     Z26, Z28, Z24
+	VPDPBUSD     Z27, Z28, Z25
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	ADDQ         R14, R13
+	DECQ         R15
+	JNZ          firstloopVNNI13x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI13x2
+	IMUL3Q       $0x28, BX, R13
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI13x2
+
+loopVNNI13x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS.Z    (DX), K1, Z26
+	VMOVUPS.Z    64(DX), K2, Z27
+	VBROADCASTSS (R9), Z28
+	VPDPBUSD     Z26, Z28, Z0
+	VPDPBUSD     Z27, Z28, Z1
+	VBROADCASTSS (R9)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z2
+	VPDPBUSD     Z27, Z28, Z3
+	VBROADCASTSS (R9)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z4
+	VPDPBUSD     Z27, Z28, Z5
+	VBROADCASTSS (R9)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z6
+	VPDPBUSD     Z27, Z28, Z7
+	VBROADCASTSS (R10), Z28
+	VPDPBUSD     Z26, Z28, Z8
+	VPDPBUSD     Z27, Z28, Z9
+	VBROADCASTSS (R10)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z10
+	VPDPBUSD     Z27, Z28, Z11
+	VBROADCASTSS (R10)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z12
+	VPDPBUSD     Z27, Z28, Z13
+	VBROADCASTSS (R10)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z14
+	VPDPBUSD     Z27, Z28, Z15
+	VBROADCASTSS (R11), Z28
+	VPDPBUSD     Z26, Z28, Z16
+	VPDPBUSD     Z27, Z28, Z17
+	VBROADCASTSS (R11)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z18
+	VPDPBUSD     Z27, Z28, Z19
+	VBROADCASTSS (R11)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z20
+	VPDPBUSD     Z27, Z28, Z21
+	VBROADCASTSS (R11)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z22
+	VPDPBUSD     Z27, Z28, Z23
+	VBROADCASTSS (R12), Z28
+	VPDPBUSD     Z26, Z28, Z24
+	VPDPBUSD     Z27, Z28, Z25
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI13x2
+	JMP          doneloopVNNI13x2
+
+wholeloopVNNI13x2:
+quietloopVNNI13x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS      (DX), Z26
+	VMOVUPS      64(DX), Z27
+	VBROADCASTSS (R9), Z28
+	VPDPBUSD     Z26, Z28, Z0
+	VPDPBUSD     Z27, Z28, Z1
+	VBROADCASTSS (R9)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z2
+	VPDPBUSD     Z27, Z28, Z3
+	VBROADCASTSS (R9)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z4
+	VPDPBUSD     Z27, Z28, Z5
+	VBROADCASTSS (R9)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z6
+	VPDPBUSD     Z27, Z28, Z7
+	VBROADCASTSS (R10), Z28
+	VPDPBUSD     Z26, Z28, Z8
+	VPDPBUSD     Z27, Z28, Z9
+	VBROADCASTSS (R10)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z10
+	VPDPBUSD     Z27, Z28, Z11
+	VBROADCASTSS (R10)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z12
+	VPDPBUSD     Z27, Z28, Z13
+	VBROADCASTSS (R10)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z14
+	VPDPBUSD     Z27, Z28, Z15
+	VBROADCASTSS (R11), Z28
+	VPDPBUSD     Z26, Z28, Z16
+	VPDPBUSD     Z27, Z28, Z17
+	VBROADCASTSS (R11)(DI*1), Z28
+	VPDPBUSD     Z26, Z28, Z18
+	VPDPBUSD     Z27, Z28, Z19
+	VBROADCASTSS (R11)(DI*2), Z28
+	VPDPBUSD     Z26, Z28, Z20
+	VPDPBUSD     Z27, Z28, Z21
+	VBROADCASTSS (R11)(R8*1), Z28
+	VPDPBUSD     Z26, Z28, Z22
+	VPDPBUSD     Z27, Z28, Z23
+	VBROADCASTSS (R12), Z28
+	VPDPBUSD     Z26, Z28, Z24
+	VPDPBUSD     Z27, Z28, Z25
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI13x2
+
+doneloopVNNI13x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z28
+	VMOVUPS      (BX), Z27
+	MOVQ         SI, DI
+	VPSUBD       Z27, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z28, Z0, Z0
+	VBROADCASTSS (DX), Z26
+	VMULPS       Z26, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z28, Z2, Z2
+	VBROADCASTSS 4(DX), Z26
+	VMULPS       Z26, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z28, Z4, Z4
+	VBROADCASTSS 8(DX), Z26
+	VMULPS       Z26, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z28, Z6, Z6
+	VBROADCASTSS 12(DX), Z26
+	VMULPS       Z26, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z28, Z8, Z8
+	VBROADCASTSS 16(DX), Z26
+	VMULPS       Z26, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z28, Z10, Z10
+	VBROADCASTSS 20(DX), Z26
+	VMULPS       Z26, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z28, Z12, Z12
+	VBROADCASTSS 24(DX), Z26
+	VMULPS       Z26, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z28, Z14, Z14
+	VBROADCASTSS 28(DX), Z26
+	VMULPS       Z26, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z28, Z16, Z16
+	VBROADCASTSS 32(DX), Z26
+	VMULPS       Z26, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z28, Z18, Z18
+	VBROADCASTSS 36(DX), Z26
+	VMULPS       Z26, Z18, Z18
+	VMOVUPS      Z18, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z28, Z20, Z20
+	VBROADCASTSS 40(DX), Z26
+	VMULPS       Z26, Z20, Z20
+	VMOVUPS      Z20, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z22, Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z28, Z22, Z22
+	VBROADCASTSS 44(DX), Z26
+	VMULPS       Z26, Z22, Z22
+	VMOVUPS      Z22, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z24, Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z28, Z24, Z24
+	VBROADCASTSS 48(DX), Z26
+	VMULPS       Z26, Z24, Z24
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      64(CX), Z28
+	VMOVUPS      64(BX), Z27
+	MOVQ         SI, DI
+	VPSUBD       Z27, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z28, Z1, Z1
+	VBROADCASTSS (DX), Z26
+	VMULPS       Z26, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z28, Z3, Z3
+	VBROADCASTSS 4(DX), Z26
+	VMULPS       Z26, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z28, Z5, Z5
+	VBROADCASTSS 8(DX), Z26
+	VMULPS       Z26, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z28, Z7, Z7
+	VBROADCASTSS 12(DX), Z26
+	VMULPS       Z26, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z28, Z9, Z9
+	VBROADCASTSS 16(DX), Z26
+	VMULPS       Z26, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z28, Z11, Z11
+	VBROADCASTSS 20(DX), Z26
+	VMULPS       Z26, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z28, Z13, Z13
+	VBROADCASTSS 24(DX), Z26
+	VMULPS       Z26, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z28, Z15, Z15
+	VBROADCASTSS 28(DX), Z26
+	VMULPS       Z26, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z28, Z17, Z17
+	VBROADCASTSS 32(DX), Z26
+	VMULPS       Z26, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z19, Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z28, Z19, Z19
+	VBROADCASTSS 36(DX), Z26
+	VMULPS       Z26, Z19, Z19
+	VMOVUPS      Z19, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z28, Z21, Z21
+	VBROADCASTSS 40(DX), Z26
+	VMULPS       Z26, Z21, Z21
+	VMOVUPS      Z21, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z28, Z23, Z23
+	VBROADCASTSS 44(DX), Z26
+	VMULPS       Z26, Z23, Z23
+	VMOVUPS      Z23, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z27, Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z28, Z25, Z25
+	VBROADCASTSS 48(DX), Z26
+	VMULPS       Z26, Z25, Z25
+	VMOVUPS      Z25, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows14Cols1(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows14Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	LEAQ    (R11)(DI*4), R12
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
+
+firstloopVNNI14x1:
+	PREFETCHT0   (R13)
+	VMOVUPS.Z    (DX), K1, Z14
+	VBROADCASTSS (R9), Z15
+	VPDPBUSD     Z14, Z15, Z0
+	VBROADCASTSS (R9)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z1
+	VBROADCASTSS (R9)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z2
+	VBROADCASTSS (R9)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z3
+	VBROADCASTSS (R10), Z15
+	VPDPBUSD     Z14, Z15, Z4
+	VBROADCASTSS (R10)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z5
+	VBROADCASTSS (R10)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z6
+	VBROADCASTSS (R10)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z7
+	VBROADCASTSS (R11), Z15
+	VPDPBUSD     Z14, Z15, Z8
+	VBROADCASTSS (R11)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z9
+	VBROADCASTSS (R11)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z10
+	VBROADCASTSS (R11)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
+	VPDPBUSD     Z14, Z15, Z12
+	VBROADCASTSS (R12)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	ADDQ         R14, R13
+	DECQ         R15
+	JNZ          firstloopVNNI14x1
+	TESTQ        CX, CX
+	JZ           doneloopVNNI14x1
+	IMUL3Q       $0x28, BX, R13
+	CMPL         72(AX), $+65535
+	JEQ          wholeloopVNNI14x1
+
+loopVNNI14x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS.Z    (DX), K1, Z14
+	VBROADCASTSS (R9), Z15
+	VPDPBUSD     Z14, Z15, Z0
+	VBROADCASTSS (R9)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z1
+	VBROADCASTSS (R9)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z2
+	VBROADCASTSS (R9)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z3
+	VBROADCASTSS (R10), Z15
+	VPDPBUSD     Z14, Z15, Z4
+	VBROADCASTSS (R10)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z5
+	VBROADCASTSS (R10)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z6
+	VBROADCASTSS (R10)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z7
+	VBROADCASTSS (R11), Z15
+	VPDPBUSD     Z14, Z15, Z8
+	VBROADCASTSS (R11)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z9
+	VBROADCASTSS (R11)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z10
+	VBROADCASTSS (R11)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
+	VPDPBUSD     Z14, Z15, Z12
+	VBROADCASTSS (R12)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI14x1
+	JMP          doneloopVNNI14x1
+
+wholeloopVNNI14x1:
+quietloopVNNI14x1:
+	PREFETCHT0   (DX)(R13*1)
+	VMOVUPS      (DX), Z14
+	VBROADCASTSS (R9), Z15
+	VPDPBUSD     Z14, Z15, Z0
+	VBROADCASTSS (R9)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z1
+	VBROADCASTSS (R9)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z2
+	VBROADCASTSS (R9)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z3
+	VBROADCASTSS (R10), Z15
+	VPDPBUSD     Z14, Z15, Z4
+	VBROADCASTSS (R10)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z5
+	VBROADCASTSS (R10)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z6
+	VBROADCASTSS (R10)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z7
+	VBROADCASTSS (R11), Z15
+	VPDPBUSD     Z14, Z15, Z8
+	VBROADCASTSS (R11)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z9
+	VBROADCASTSS (R11)(DI*2), Z15
+	VPDPBUSD     Z14, Z15, Z10
+	VBROADCASTSS (R11)(R8*1), Z15
+	VPDPBUSD     Z14, Z15, Z11
+	VBROADCASTSS (R12), Z15
+	VPDPBUSD     Z14, Z15, Z12
+	VBROADCASTSS (R12)(DI*1), Z15
+	VPDPBUSD     Z14, Z15, Z13
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI14x1
+
+doneloopVNNI14x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z15
+	VMOVUPS      (BX), Z16
+	MOVQ         SI, CX
+	VPSUBD       Z16, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z15, Z0, Z0
+	VBROADCASTSS (DX), Z14
+	VMULPS       Z14, Z0, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z15, Z1, Z1
+	VBROADCASTSS 4(DX), Z14
+	VMULPS       Z14, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z15, Z2, Z2
+	VBROADCASTSS 8(DX), Z14
+	VMULPS       Z14, Z2, Z2
+	VMOVUPS      Z2, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z15, Z3, Z3
+	VBROADCASTSS 12(DX), Z14
+	VMULPS       Z14, Z3, Z3
+	VMOVUPS      Z3, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z15, Z4, Z4
+	VBROADCASTSS 16(DX), Z14
+	VMULPS       Z14, Z4, Z4
+	VMOVUPS      Z4, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z15, Z5, Z5
+	VBROADCASTSS 20(DX), Z14
+	VMULPS       Z14, Z5, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z15, Z6, Z6
+	VBROADCASTSS 24(DX), Z14
+	VMULPS       Z14, Z6, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z15, Z7, Z7
+	VBROADCASTSS 28(DX), Z14
+	VMULPS       Z14, Z7, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z15, Z8, Z8
+	VBROADCASTSS 32(DX), Z14
+	VMULPS       Z14, Z8, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z15, Z9, Z9
+	VBROADCASTSS 36(DX), Z14
+	VMULPS       Z14, Z9, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z15, Z10, Z10
+	VBROADCASTSS 40(DX), Z14
+	VMULPS       Z14, Z10, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z15, Z11, Z11
+	VBROADCASTSS 44(DX), Z14
+	VMULPS       Z14, Z11, Z11
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z15, Z12, Z12
+	VBROADCASTSS 48(DX), Z14
+	VMULPS       Z14, Z12, Z12
+	VMOVUPS      Z12, K1, (CX)
+	ADDQ         AX, CX
+	VPSUBD       Z16, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z15, Z13, Z13
+	VBROADCASTSS 52(DX), Z14
+	VMULPS       Z14, Z13, Z13
+	VMOVUPS      Z13, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileVNNIRows14Cols2(t *byte)
+// Requires: AVX, AVX512F, AVX512VNNI, CMOV, MMX+
+TEXT ·gemmTileVNNIRows14Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	MOVQ    72(AX), R8
+	KMOVW   R8, K1
+	SHRQ    $0x10, R8
+	KMOVW   R8, K2
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	LEAQ    (R10)(DI*4), R11
+	LEAQ    (R11)(DI*4), R12
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z27, Z27, Z27
+	MOVQ    48(AX), R13
+	MOVQ    56(AX), R14
+	MOVQ    $0x0000000e, R15
+	CMPQ    R15, CX
+	CMOVQGT CX, R15
+	SUBQ    R15, CX
+
+firstloopVNNI14x2:
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VBROADCASTSS (R9), Z30
+	VPDPBUSD     Z28, Z30, Z0
+	VPDPBUSD     Z29, Z30, Z1
+	VBROADCASTSS (R9)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z2
+	VPDPBUSD     Z29, Z30, Z3
+	VBROADCASTSS (R9)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z4
+	VPDPBUSD     Z29, Z30, Z5
+	VBROADCASTSS (R9)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z6
+	VPDPBUSD     Z29, Z30, Z7
+	VBROADCASTSS (R10), Z30
+	VPDPBUSD     Z28, Z30, Z8
+	VPDPBUSD     Z29, Z30, Z9
+	VBROADCASTSS (R10)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z10
+	VPDPBUSD     Z29, Z30, Z11
+	VBROADCASTSS (R10)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z12
+	VPDPBUSD     Z29, Z30, Z13
+	VBROADCASTSS (R10)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z14
+	VPDPBUSD     Z29, Z30, Z15
+	VBROADCASTSS (R11), Z30
+	VPDPBUSD     Z28, Z30, Z16
+	VPDPBUSD     Z29, Z30, Z17
+	VBROADCASTSS (R11)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z18
+	VPDPBUSD     Z29, Z30, Z19
+	VBROADCASTSS (R11)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z20
+	VPDPBUSD     Z29, Z30, Z21
+	VBROADCASTSS (R11)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z22
+	VPDPBUSD     Z29, Z30, Z23
+	VBROADCASTSS (R12), Z30
+	VPDPBUSD     Z28, Z30, Z24
+	VPDPBUSD     Z29, Z30, Z25
+	VBROADCASTSS (R12)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z26
+	VPDPBUSD     Z29, Z30, Z27
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	ADDQ         R14, R13
+	DECQ         R15
+	JNZ          firstloopVNNI14x2
+	TESTQ        CX, CX
+	JZ           doneloopVNNI14x2
+	IMUL3Q       $0x28, BX, R13
+	CMPL         72(AX), $-1
+	JEQ          wholeloopVNNI14x2
+
+loopVNNI14x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS.Z    (DX), K1, Z28
+	VMOVUPS.Z    64(DX), K2, Z29
+	VBROADCASTSS (R9), Z30
+	VPDPBUSD     Z28, Z30, Z0
+	VPDPBUSD     Z29, Z30, Z1
+	VBROADCASTSS (R9)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z2
+	VPDPBUSD     Z29, Z30, Z3
+	VBROADCASTSS (R9)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z4
+	VPDPBUSD     Z29, Z30, Z5
+	VBROADCASTSS (R9)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z6
+	VPDPBUSD     Z29, Z30, Z7
+	VBROADCASTSS (R10), Z30
+	VPDPBUSD     Z28, Z30, Z8
+	VPDPBUSD     Z29, Z30, Z9
+	VBROADCASTSS (R10)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z10
+	VPDPBUSD     Z29, Z30, Z11
+	VBROADCASTSS (R10)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z12
+	VPDPBUSD     Z29, Z30, Z13
+	VBROADCASTSS (R10)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z14
+	VPDPBUSD     Z29, Z30, Z15
+	VBROADCASTSS (R11), Z30
+	VPDPBUSD     Z28, Z30, Z16
+	VPDPBUSD     Z29, Z30, Z17
+	VBROADCASTSS (R11)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z18
+	VPDPBUSD     Z29, Z30, Z19
+	VBROADCASTSS (R11)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z20
+	VPDPBUSD     Z29, Z30, Z21
+	VBROADCASTSS (R11)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z22
+	VPDPBUSD     Z29, Z30, Z23
+	VBROADCASTSS (R12), Z30
+	VPDPBUSD     Z28, Z30, Z24
+	VPDPBUSD     Z29, Z30, Z25
+	VBROADCASTSS (R12)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z26
+	VPDPBUSD     Z29, Z30, Z27
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopVNNI14x2
+	JMP          doneloopVNNI14x2
+
+wholeloopVNNI14x2:
+quietloopVNNI14x2:
+	PREFETCHT0   (DX)(R13*1)
+	PREFETCHT0   64(DX)(R13*1)
+	VMOVUPS      (DX), Z28
+	VMOVUPS      64(DX), Z29
+	VBROADCASTSS (R9), Z30
+	VPDPBUSD     Z28, Z30, Z0
+	VPDPBUSD     Z29, Z30, Z1
+	VBROADCASTSS (R9)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z2
+	VPDPBUSD     Z29, Z30, Z3
+	VBROADCASTSS (R9)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z4
+	VPDPBUSD     Z29, Z30, Z5
+	VBROADCASTSS (R9)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z6
+	VPDPBUSD     Z29, Z30, Z7
+	VBROADCASTSS (R10), Z30
+	VPDPBUSD     Z28, Z30, Z8
+	VPDPBUSD     Z29, Z30, Z9
+	VBROADCASTSS (R10)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z10
+	VPDPBUSD     Z29, Z30, Z11
+	VBROADCASTSS (R10)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z12
+	VPDPBUSD     Z29, Z30, Z13
+	VBROADCASTSS (R10)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z14
+	VPDPBUSD     Z29, Z30, Z15
+	VBROADCASTSS (R11), Z30
+	VPDPBUSD     Z28, Z30, Z16
+	VPDPBUSD     Z29, Z30, Z17
+	VBROADCASTSS (R11)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z18
+	VPDPBUSD     Z29, Z30, Z19
+	VBROADCASTSS (R11)(DI*2), Z30
+	VPDPBUSD     Z28, Z30, Z20
+	VPDPBUSD     Z29, Z30, Z21
+	VBROADCASTSS (R11)(R8*1), Z30
+	VPDPBUSD     Z28, Z30, Z22
+	VPDPBUSD     Z29, Z30, Z23
+	VBROADCASTSS (R12), Z30
+	VPDPBUSD     Z28, Z30, Z24
+	VPDPBUSD     Z29, Z30, Z25
+	VBROADCASTSS (R12)(DI*1), Z30
+	VPDPBUSD     Z28, Z30, Z26
+	VPDPBUSD     Z29, Z30, Z27
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         SI, R11
+	ADDQ         SI, R12
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          quietloopVNNI14x2
+
+doneloopVNNI14x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         96(AX), BX
+	MOVQ         48(AX), SI
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Z30
+	VMOVUPS      (BX), Z29
+	MOVQ         SI, DI
+	VPSUBD       Z29, Z0, Z0
+	VCVTDQ2PS    Z0, Z0
+	VMULPS       Z30, Z0, Z0
+	VBROADCASTSS (DX), Z28
+	VMULPS       Z28, Z0, Z0
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z2, Z2
+	VCVTDQ2PS    Z2, Z2
+	VMULPS       Z30, Z2, Z2
+	VBROADCASTSS 4(DX), Z28
+	VMULPS       Z28, Z2, Z2
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z4, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       Z30, Z4, Z4
+	VBROADCASTSS 8(DX), Z28
+	VMULPS       Z28, Z4, Z4
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z6, Z6
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z30, Z6, Z6
+	VBROADCASTSS 12(DX), Z28
+	VMULPS       Z28, Z6, Z6
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z8, Z8
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z30, Z8, Z8
+	VBROADCASTSS 16(DX), Z28
+	VMULPS       Z28, Z8, Z8
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z10, Z10
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z30, Z10, Z10
+	VBROADCASTSS 20(DX), Z28
+	VMULPS       Z28, Z10, Z10
+	VMOVUPS      Z10, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z12, Z12
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z30, Z12, Z12
+	VBROADCASTSS 24(DX), Z28
+	VMULPS       Z28, Z12, Z12
+	VMOVUPS      Z12, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z14, Z14
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z30, Z14, Z14
+	VBROADCASTSS 28(DX), Z28
+	VMULPS       Z28, Z14, Z14
+	VMOVUPS      Z14, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z16, Z16
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z30, Z16, Z16
+	VBROADCASTSS 32(DX), Z28
+	VMULPS       Z28, Z16, Z16
+	VMOVUPS      Z16, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z18, Z18
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z30, Z18, Z18
+	VBROADCASTSS 36(DX), Z28
+	VMULPS       Z28, Z18, Z18
+	VMOVUPS      Z18, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z20, Z20
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z30, Z20, Z20
+	VBROADCASTSS 40(DX), Z28
+	VMULPS       Z28, Z20, Z20
+	VMOVUPS      Z20, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z22, Z22
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z30, Z22, Z22
+	VBROADCASTSS 44(DX), Z28
+	VMULPS       Z28, Z22, Z22
+	VMOVUPS      Z22, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z24, Z24
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z30, Z24, Z24
+	VBROADCASTSS 48(DX), Z28
+	VMULPS       Z28, Z24, Z24
+	VMOVUPS      Z24, K1, (DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z26, Z26
+	VCVTDQ2PS    Z26, Z26
+	VMULPS       Z30, Z26, Z26
+	VBROADCASTSS 52(DX), Z28
+	VMULPS       Z28, Z26, Z26
+	VMOVUPS      Z26, K1, (DI)
+	VMOVUPS      64(CX), Z30
+	VMOVUPS      64(BX), Z29
+	MOVQ         SI, DI
+	VPSUBD       Z29, Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       Z30, Z1, Z1
+	VBROADCASTSS (DX), Z28
+	VMULPS       Z28, Z1, Z1
+	VMOVUPS      Z1, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z3, Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS       Z30, Z3, Z3
+	VBROADCASTSS 4(DX), Z28
+	VMULPS       Z28, Z3, Z3
+	VMOVUPS      Z3, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z5, Z5
+	VCVTDQ2PS    Z5, Z5
+	VMULPS       Z30, Z5, Z5
+	VBROADCASTSS 8(DX), Z28
+	VMULPS       Z28, Z5, Z5
+	VMOVUPS      Z5, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z7, Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z30, Z7, Z7
+	VBROADCASTSS 12(DX), Z28
+	VMULPS       Z28, Z7, Z7
+	VMOVUPS      Z7, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z30, Z9, Z9
+	VBROADCASTSS 16(DX), Z28
+	VMULPS       Z28, Z9, Z9
+	VMOVUPS      Z9, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z11, Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z30, Z11, Z11
+	VBROADCASTSS 20(DX), Z28
+	VMULPS       Z28, Z11, Z11
+	VMOVUPS      Z11, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z13, Z13
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z30, Z13, Z13
+	VBROADCASTSS 24(DX), Z28
+	VMULPS       Z28, Z13, Z13
+	VMOVUPS      Z13, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z15, Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z30, Z15, Z15
+	VBROADCASTSS 28(DX), Z28
+	VMULPS       Z28, Z15, Z15
+	VMOVUPS      Z15, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z17, Z17
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z30, Z17, Z17
+	VBROADCASTSS 32(DX), Z28
+	VMULPS       Z28, Z17, Z17
+	VMOVUPS      Z17, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z19, Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z30, Z19, Z19
+	VBROADCASTSS 36(DX), Z28
+	VMULPS       Z28, Z19, Z19
+	VMOVUPS      Z19, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z21, Z21
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z30, Z21, Z21
+	VBROADCASTSS 40(DX), Z28
+	VMULPS       Z28, Z21, Z21
+	VMOVUPS      Z21, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z23, Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z30, Z23, Z23
+	VBROADCASTSS 44(DX), Z28
+	VMULPS       Z28, Z23, Z23
+	VMOVUPS      Z23, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z30, Z25, Z25
+	VBROADCASTSS 48(DX), Z28
+	VMULPS       Z28, Z25, Z25
+	VMOVUPS      Z25, K2, 64(DI)
+	ADDQ         AX, DI
+	VPSUBD       Z29, Z27, Z27
+	VCVTDQ2PS    Z27, Z27
+	VMULPS       Z30, Z27, Z27
+	VBROADCASTSS 52(DX), Z28
+	VMULPS       Z28, Z27, Z27
+	VMOVUPS      Z27, K2, 64(DI)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows1Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows1Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), DI
+	MOVQ    8(AX), DI
+	VXORPS  Y0, Y0, Y0
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
+
+firstloopShorts1x1:
+	PREFETCHT0   (R8)
+	VMOVUPS      (DX), Y1
+	VBROADCASTSS (DI), Y2
+	VPMADDWD     Y1, Y2, Y3
+	VPADDD       Y3, Y0, Y0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	ADDQ         R9, R8
+	DECQ         R10
+	JNZ          firstloopShorts1x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts1x1
+
+loopShorts1x1:
+	VMOVUPS      (DX), Y1
+	VBROADCASTSS (DI), Y2
+	VPMADDWD     Y1, Y2, Y3
+	VPADDD       Y3, Y0, Y0
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts1x1
+
+doneloopShorts1x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y2
+	MOVQ         BX, AX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VBROADCASTSS (DX), Y1
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows1Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows1Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), DI
+	MOVQ    8(AX), DI
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    48(AX), R8
+	MOVQ    56(AX), R9
+	MOVQ    $0x00000001, R10
+	CMPQ    R10, CX
+	CMOVQGT CX, R10
+	SUBQ    R10, CX
+
+firstloopShorts1x2:
+	PREFETCHT0   (R8)
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VBROADCASTSS (DI), Y4
+	VPMADDWD     Y2, Y4, Y5
+	VPADDD       Y5, Y0, Y0
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	ADDQ         R9, R8
+	DECQ         R10
+	JNZ          firstloopShorts1x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts1x2
+
+loopShorts1x2:
+	VMOVUPS      (DX), Y2
+	VMOVUPS      32(DX), Y3
+	VBROADCASTSS (DI), Y4
+	VPMADDWD     Y2, Y4, Y5
+	VPADDD       Y5, Y0, Y0
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	ADDQ         SI, DI
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts1x2
+
+doneloopShorts1x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y4
+	MOVQ         BX, AX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VBROADCASTSS (DX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      32(CX), Y4
+	MOVQ         BX, AX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS (DX), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows2Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows2Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopShorts2x1:
+	PREFETCHT0   (R9)
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS (R8), Y3
+	VPMADDWD     Y2, Y3, Y4
+	VPADDD       Y4, Y0, Y0
+	VBROADCASTSS (R8)(DI*1), Y3
+	VPMADDWD     Y2, Y3, Y4
+	VPADDD       Y4, Y1, Y1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopShorts2x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts2x1
+
+loopShorts2x1:
+	VMOVUPS      (DX), Y2
+	VBROADCASTSS (R8), Y3
+	VPMADDWD     Y2, Y3, Y4
+	VPADDD       Y4, Y0, Y0
+	VBROADCASTSS (R8)(DI*1), Y3
+	VPMADDWD     Y2, Y3, Y4
+	VPADDD       Y4, Y1, Y1
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts2x1
+
+doneloopShorts2x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y3
+	MOVQ         BX, CX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VBROADCASTSS (DX), Y2
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y3, Y1, Y1
+	VBROADCASTSS 4(DX), Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows2Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows2Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000002, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopShorts2x2:
+	PREFETCHT0   (R9)
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VBROADCASTSS (R8), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R8)(DI*1), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopShorts2x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts2x2
+
+loopShorts2x2:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	VBROADCASTSS (R8), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R8)(DI*1), Y6
+	VPMADDWD     Y4, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts2x2
+
+doneloopShorts2x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y6
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VBROADCASTSS (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS 4(DX), Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      32(CX), Y6
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VBROADCASTSS (DX), Y4
+	VMULPS       Y4, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 4(DX), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, 32(SI)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows3Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows3Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopShorts3x1:
+	PREFETCHT0   (R9)
+	VMOVUPS      (DX), Y3
+	VBROADCASTSS (R8), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y0, Y0
+	VBROADCASTSS (R8)(DI*1), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	VBROADCASTSS (R8)(DI*2), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y2, Y2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopShorts3x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts3x1
+
+loopShorts3x1:
+	VMOVUPS      (DX), Y3
+	VBROADCASTSS (R8), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y0, Y0
+	VBROADCASTSS (R8)(DI*1), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y1, Y1
+	VBROADCASTSS (R8)(DI*2), Y4
+	VPMADDWD     Y3, Y4, Y5
+	VPADDD       Y5, Y2, Y2
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts3x1
+
+doneloopShorts3x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y4
+	MOVQ         BX, CX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VBROADCASTSS (DX), Y3
+	VMULPS       Y3, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y4, Y1, Y1
+	VBROADCASTSS 4(DX), Y3
+	VMULPS       Y3, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VBROADCASTSS 8(DX), Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows3Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows3Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R8
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    48(AX), R9
+	MOVQ    56(AX), R10
+	MOVQ    $0x00000003, R11
+	CMPQ    R11, CX
+	CMOVQGT CX, R11
+	SUBQ    R11, CX
+
+firstloopShorts3x2:
+	PREFETCHT0   (R9)
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VBROADCASTSS (R8), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y1, Y1
+	VBROADCASTSS (R8)(DI*1), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y3, Y3
+	VBROADCASTSS (R8)(DI*2), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y5, Y5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	ADDQ         R10, R9
+	DECQ         R11
+	JNZ          firstloopShorts3x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts3x2
+
+loopShorts3x2:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VBROADCASTSS (R8), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y1, Y1
+	VBROADCASTSS (R8)(DI*1), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y3, Y3
+	VBROADCASTSS (R8)(DI*2), Y8
+	VPMADDWD     Y6, Y8, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMADDWD     Y7, Y8, Y9
+	VPADDD       Y9, Y5, Y5
+	ADDQ         SI, R8
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts3x2
+
+doneloopShorts3x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y8
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VBROADCASTSS (DX), Y6
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y8, Y2, Y2
+	VBROADCASTSS 4(DX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VBROADCASTSS 8(DX), Y6
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      32(CX), Y8
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y8, Y1, Y1
+	VBROADCASTSS (DX), Y6
+	VMULPS       Y6, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y8, Y3, Y3
+	VBROADCASTSS 4(DX), Y6
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VBROADCASTSS 8(DX), Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, 32(SI)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows4Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows4Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
+
+firstloopShorts4x1:
+	PREFETCHT0   (R10)
+	VMOVUPS      (DX), Y4
+	VBROADCASTSS (R9), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y3, Y3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	ADDQ         R11, R10
+	DECQ         R12
+	JNZ          firstloopShorts4x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts4x1
+
+loopShorts4x1:
+	VMOVUPS      (DX), Y4
+	VBROADCASTSS (R9), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y5
+	VPMADDWD     Y4, Y5, Y6
+	VPADDD       Y6, Y3, Y3
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts4x1
+
+doneloopShorts4x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y5
+	MOVQ         BX, CX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VBROADCASTSS (DX), Y4
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y5, Y1, Y1
+	VBROADCASTSS 4(DX), Y4
+	VMULPS       Y4, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y5, Y2, Y2
+	VBROADCASTSS 8(DX), Y4
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y5, Y3, Y3
+	VBROADCASTSS 12(DX), Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows4Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows4Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    48(AX), R10
+	MOVQ    56(AX), R11
+	MOVQ    $0x00000004, R12
+	CMPQ    R12, CX
+	CMOVQGT CX, R12
+	SUBQ    R12, CX
+
+firstloopShorts4x2:
+	PREFETCHT0   (R10)
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	VBROADCASTSS (R9), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y6, Y6
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y7, Y7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	ADDQ         R11, R10
+	DECQ         R12
+	JNZ          firstloopShorts4x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts4x2
+
+loopShorts4x2:
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	VBROADCASTSS (R9), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y6, Y6
+	VPMADDWD     Y9, Y10, Y11
+	VPADDD       Y11, Y7, Y7
+	ADDQ         SI, R9
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts4x2
+
+doneloopShorts4x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y10
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VBROADCASTSS (DX), Y8
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y10, Y2, Y2
+	VBROADCASTSS 4(DX), Y8
+	VMULPS       Y8, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y10, Y4, Y4
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS 12(DX), Y8
+	VMULPS       Y8, Y6, Y6
+	VMOVUPS      Y6, (SI)
+	VMOVUPS      32(CX), Y10
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VBROADCASTSS (DX), Y8
+	VMULPS       Y8, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y10, Y3, Y3
+	VBROADCASTSS 4(DX), Y8
+	VMULPS       Y8, Y3, Y3
+	VMOVUPS      Y3, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y10, Y5, Y5
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y5, Y5
+	VMOVUPS      Y5, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y10, Y7, Y7
+	VBROADCASTSS 12(DX), Y8
+	VMULPS       Y8, Y7, Y7
+	VMOVUPS      Y7, 32(SI)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows5Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows5Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopShorts5x1:
+	PREFETCHT0   (R11)
+	VMOVUPS      (DX), Y5
+	VBROADCASTSS (R9), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	VBROADCASTSS (R10), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y4, Y4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopShorts5x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts5x1
+
+loopShorts5x1:
+	VMOVUPS      (DX), Y5
+	VBROADCASTSS (R9), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y3, Y3
+	VBROADCASTSS (R10), Y6
+	VPMADDWD     Y5, Y6, Y7
+	VPADDD       Y7, Y4, Y4
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts5x1
+
+doneloopShorts5x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y6
+	MOVQ         BX, CX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VBROADCASTSS (DX), Y5
+	VMULPS       Y5, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y6, Y1, Y1
+	VBROADCASTSS 4(DX), Y5
+	VMULPS       Y5, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y6, Y2, Y2
+	VBROADCASTSS 8(DX), Y5
+	VMULPS       Y5, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VBROADCASTSS 12(DX), Y5
+	VMULPS       Y5, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y6, Y4, Y4
+	VBROADCASTSS 16(DX), Y5
+	VMULPS       Y5, Y4, Y4
+	VMOVUPS      Y4, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows5Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows5Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000005, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopShorts5x2:
+	PREFETCHT0   (R11)
+	VMOVUPS      (DX), Y10
+	VMOVUPS      32(DX), Y11
+	VBROADCASTSS (R9), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y0, Y0
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y2, Y2
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y7, Y7
+	VBROADCASTSS (R10), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y9, Y9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopShorts5x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts5x2
+
+loopShorts5x2:
+	VMOVUPS      (DX), Y10
+	VMOVUPS      32(DX), Y11
+	VBROADCASTSS (R9), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y0, Y0
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y2, Y2
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y4, Y4
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y6, Y6
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y7, Y7
+	VBROADCASTSS (R10), Y12
+	VPMADDWD     Y10, Y12, Y13
+	VPADDD       Y13, Y8, Y8
+	VPMADDWD     Y11, Y12, Y13
+	VPADDD       Y13, Y9, Y9
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts5x2
+
+doneloopShorts5x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y12
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y0, Y0
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y12, Y2, Y2
+	VBROADCASTSS 4(DX), Y10
+	VMULPS       Y10, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y12, Y4, Y4
+	VBROADCASTSS 8(DX), Y10
+	VMULPS       Y10, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y6, Y6
+	VBROADCASTSS 12(DX), Y10
+	VMULPS       Y10, Y6, Y6
+	VMOVUPS      Y6, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y12, Y8, Y8
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y8, Y8
+	VMOVUPS      Y8, (SI)
+	VMOVUPS      32(CX), Y12
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y12, Y1, Y1
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y12, Y3, Y3
+	VBROADCASTSS 4(DX), Y10
+	VMULPS       Y10, Y3, Y3
+	VMOVUPS      Y3, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y12, Y5, Y5
+	VBROADCASTSS 8(DX), Y10
+	VMULPS       Y10, Y5, Y5
+	VMOVUPS      Y5, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y12, Y7, Y7
+	VBROADCASTSS 12(DX), Y10
+	VMULPS       Y10, Y7, Y7
+	VMOVUPS      Y7, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y12, Y9, Y9
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y9, Y9
+	VMOVUPS      Y9, 32(SI)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows6Cols1(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows6Cols1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopShorts6x1:
+	PREFETCHT0   (R11)
+	VMOVUPS      (DX), Y6
+	VBROADCASTSS (R9), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y3, Y3
+	VBROADCASTSS (R10), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y4, Y4
+	VBROADCASTSS (R10)(DI*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y5, Y5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopShorts6x1
+	TESTQ        CX, CX
+	JZ           doneloopShorts6x1
+
+loopShorts6x1:
+	VMOVUPS      (DX), Y6
+	VBROADCASTSS (R9), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y0, Y0
+	VBROADCASTSS (R9)(DI*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y1, Y1
+	VBROADCASTSS (R9)(DI*2), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y2, Y2
+	VBROADCASTSS (R9)(R8*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y3, Y3
+	VBROADCASTSS (R10), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y4, Y4
+	VBROADCASTSS (R10)(DI*1), Y7
+	VPMADDWD     Y6, Y7, Y8
+	VPADDD       Y8, Y5, Y5
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts6x1
+
+doneloopShorts6x1:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y7
+	MOVQ         BX, CX
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y7, Y0, Y0
+	VBROADCASTSS (DX), Y6
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y7, Y1, Y1
+	VBROADCASTSS 4(DX), Y6
+	VMULPS       Y6, Y1, Y1
+	VMOVUPS      Y1, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y7, Y2, Y2
+	VBROADCASTSS 8(DX), Y6
+	VMULPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y7, Y3, Y3
+	VBROADCASTSS 12(DX), Y6
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 16(DX), Y6
+	VMULPS       Y6, Y4, Y4
+	VMOVUPS      Y4, (CX)
+	ADDQ         AX, CX
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y7, Y5, Y5
+	VBROADCASTSS 20(DX), Y6
+	VMULPS       Y6, Y5, Y5
+	VMOVUPS      Y5, (CX)
+	VZEROUPPER
+	RET
+
+// func gemmTileShortsRows6Cols2(t *byte)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·gemmTileShortsRows6Cols2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    32(AX), DX
+	MOVQ    40(AX), BX
+	MOVQ    24(AX), SI
+	MOVQ    16(AX), DI
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    8(AX), R9
+	LEAQ    (R9)(DI*4), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    48(AX), R11
+	MOVQ    56(AX), R12
+	MOVQ    $0x00000006, R13
+	CMPQ    R13, CX
+	CMOVQGT CX, R13
+	SUBQ    R13, CX
+
+firstloopShorts6x2:
+	PREFETCHT0   (R11)
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VBROADCASTSS (R9), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y7, Y7
+	VBROADCASTSS (R10), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y9, Y9
+	VBROADCASTSS (R10)(DI*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y10, Y10
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y11, Y11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	ADDQ         R12, R11
+	DECQ         R13
+	JNZ          firstloopShorts6x2
+	TESTQ        CX, CX
+	JZ           doneloopShorts6x2
+
+loopShorts6x2:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VBROADCASTSS (R9), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y1, Y1
+	VBROADCASTSS (R9)(DI*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y3, Y3
+	VBROADCASTSS (R9)(DI*2), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y5, Y5
+	VBROADCASTSS (R9)(R8*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y7, Y7
+	VBROADCASTSS (R10), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y9, Y9
+	VBROADCASTSS (R10)(DI*1), Y14
+	VPMADDWD     Y12, Y14, Y15
+	VPADDD       Y15, Y10, Y10
+	VPMADDWD     Y13, Y14, Y15
+	VPADDD       Y15, Y11, Y11
+	ADDQ         SI, R9
+	ADDQ         SI, R10
+	ADDQ         BX, DX
+	DECQ         CX
+	JNZ          loopShorts6x2
+
+doneloopShorts6x2:
+	MOVQ         88(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         48(AX), BX
+	MOVQ         56(AX), AX
+	VMOVUPS      (CX), Y14
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y14, Y0, Y0
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y14, Y2, Y2
+	VBROADCASTSS 4(DX), Y12
+	VMULPS       Y12, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y14, Y4, Y4
+	VBROADCASTSS 8(DX), Y12
+	VMULPS       Y12, Y4, Y4
+	VMOVUPS      Y4, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y14, Y6, Y6
+	VBROADCASTSS 12(DX), Y12
+	VMULPS       Y12, Y6, Y6
+	VMOVUPS      Y6, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y8, Y8
+	VMULPS       Y14, Y8, Y8
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y8, Y8
+	VMOVUPS      Y8, (SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y14, Y10, Y10
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y10, Y10
+	VMOVUPS      Y10, (SI)
+	VMOVUPS      32(CX), Y14
+	MOVQ         BX, SI
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y14, Y1, Y1
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y14, Y3, Y3
+	VBROADCASTSS 4(DX), Y12
+	VMULPS       Y12, Y3, Y3
+	VMOVUPS      Y3, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y14, Y5, Y5
+	VBROADCASTSS 8(DX), Y12
+	VMULPS       Y12, Y5, Y5
+	VMOVUPS      Y5, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y14, Y7, Y7
+	VBROADCASTSS 12(DX), Y12
+	VMULPS       Y12, Y7, Y7
+	VMOVUPS      Y7, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y14, Y9, Y9
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y9, Y9
+	VMOVUPS      Y9, 32(SI)
+	ADDQ         AX, SI
+	VCVTDQ2PS    Y11, Y11
+	VMULPS       Y14, Y11, Y11
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y11, Y11
+	VMOVUPS      Y11, 32(SI)
+	VZEROUPPER
+	RET
+
 // func gemmPack8(dst *float32, dstStride int, src *float32, srcStride int, k8 int)
 // Requires: AVX
 TEXT ·gemmPack8(SB), NOSPLIT, $0-40
@@ -17442,6 +24932,173 @@ DATA gemmBits2<>+52(SB)/4, $0x00002000
 DATA gemmBits2<>+56(SB)/4, $0x00004000
 DATA gemmBits2<>+60(SB)/4, $0x00008000
 GLOBL gemmBits2<>(SB), RODATA|NOPTR, $64
+
+// func gemmLargestAVX512(src *float32, n int) uint32
+// Requires: AVX, AVX2, AVX512DQ, AVX512F
+TEXT ·gemmLargestAVX512(SB), NOSPLIT, $0-20
+	MOVQ         src+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VPBROADCASTD half7fffffff<>+0(SB), Z0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+
+two:
+	CMPQ    CX, $0x20
+	JL      one
+	VPANDD  (AX), Z0, Z3
+	VPMAXUD Z3, Z1, Z1
+	VPANDD  64(AX), Z0, Z3
+	VPMAXUD Z3, Z2, Z2
+	ADDQ    $0x80, AX
+	SUBQ    $0x20, CX
+	JMP     two
+
+one:
+	CMPQ    CX, $0x10
+	JL      rest
+	VPANDD  (AX), Z0, Z3
+	VPMAXUD Z3, Z1, Z1
+	ADDQ    $0x40, AX
+	SUBQ    $0x10, CX
+
+rest:
+	VPANDD        -64(AX)(CX*4), Z0, Z0
+	VPMAXUD       Z0, Z2, Z2
+	VPMAXUD       Z2, Z1, Z1
+	VEXTRACTI32X8 $0x01, Z1, Y0
+	VPMAXUD       Y0, Y1, Y1
+	VEXTRACTI128  $0x01, Y1, X0
+	VPMAXUD       X0, X1, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, AX
+	VZEROUPPER
+	MOVL          AX, ret+16(FP)
+	RET
+
+DATA half7fffffff<>+0(SB)/4, $0x7fffffff
+DATA half7fffffff<>+4(SB)/4, $0x7fffffff
+DATA half7fffffff<>+8(SB)/4, $0x7fffffff
+DATA half7fffffff<>+12(SB)/4, $0x7fffffff
+DATA half7fffffff<>+16(SB)/4, $0x7fffffff
+DATA half7fffffff<>+20(SB)/4, $0x7fffffff
+DATA half7fffffff<>+24(SB)/4, $0x7fffffff
+DATA half7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL half7fffffff<>(SB), RODATA|NOPTR, $32
+
+// func gemmLargestAVX2(src *float32, n int) uint32
+// Requires: AVX, AVX2
+TEXT ·gemmLargestAVX2(SB), NOSPLIT, $0-20
+	MOVQ         src+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VPBROADCASTD half7fffffff<>+0(SB), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+
+two:
+	CMPQ    CX, $0x10
+	JL      one
+	VPAND   (AX), Y0, Y3
+	VPMAXUD Y3, Y1, Y1
+	VPAND   32(AX), Y0, Y3
+	VPMAXUD Y3, Y2, Y2
+	ADDQ    $0x40, AX
+	SUBQ    $0x10, CX
+	JMP     two
+
+one:
+	CMPQ    CX, $0x08
+	JL      rest
+	VPAND   (AX), Y0, Y3
+	VPMAXUD Y3, Y1, Y1
+	ADDQ    $0x20, AX
+	SUBQ    $0x08, CX
+
+rest:
+	VPAND        -32(AX)(CX*4), Y0, Y0
+	VPMAXUD      Y0, Y2, Y2
+	VPMAXUD      Y2, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMAXUD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	VZEROUPPER
+	MOVL         AX, ret+16(FP)
+	RET
+
+// func gemmCodesAVX512(dst *byte, src *float32, n int, factor float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gemmCodesAVX512(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS factor+24(FP), Z0
+	VPBROADCASTD half00000080<>+0(SB), Z1
+
+whole:
+	CMPQ      DX, $0x10
+	JL        rest
+	VMULPS    (CX), Z0, Z2
+	VCVTPS2DQ Z2, Z2
+	VPADDD    Z1, Z2, Z2
+	VPMOVDB   Z2, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, DX
+	JMP       whole
+
+rest:
+	TESTQ     DX, DX
+	JE        done
+	MOVQ      $-1, BX
+	BZHIQ     DX, BX, BX
+	KMOVW     BX, K1
+	VMULPS.Z  (CX), Z0, K1, Z0
+	VCVTPS2DQ Z0, Z0
+	VPADDD    Z1, Z0, Z0
+	VPMOVDB   Z0, K1, (AX)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA half00000080<>+0(SB)/4, $0x00000080
+DATA half00000080<>+4(SB)/4, $0x00000080
+DATA half00000080<>+8(SB)/4, $0x00000080
+DATA half00000080<>+12(SB)/4, $0x00000080
+DATA half00000080<>+16(SB)/4, $0x00000080
+DATA half00000080<>+20(SB)/4, $0x00000080
+DATA half00000080<>+24(SB)/4, $0x00000080
+DATA half00000080<>+28(SB)/4, $0x00000080
+GLOBL half00000080<>(SB), RODATA|NOPTR, $32
+
+// func gemmCodesAVX2(dst *int16, src *float32, n int, factor float32)
+// Requires: AVX, AVX2
+TEXT ·gemmCodesAVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS factor+24(FP), Y0
+
+whole:
+	VMULPS    (CX), Y0, Y1
+	VCVTPS2DQ Y1, Y1
+	VMULPS    32(CX), Y0, Y2
+	VCVTPS2DQ Y2, Y2
+	VPACKSSDW Y2, Y1, Y1
+	VPERMQ    $0xd8, Y1, Y1
+	VMOVDQU   Y1, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JNZ       whole
+	VZEROUPPER
+	RET
 
 // func gemmConvert(dst *uint16, dstStride int, src *float32, srcStride int, n int, rows int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VL, BMI2

@@ -24,15 +24,15 @@ var onlyHalves = flag.Bool("halves", false, "write the conversions of bfloat16 a
 func main() {
 	flag.Parse()
 	if *onlyHalves {
-		halves()
+		conversions()
 	} else {
 		products()
 	}
 	Generate()
 }
 
-// halves are the conversions of arrays.
-func halves() {
+// conversions are those of arrays.
+func conversions() {
 	toHalvesBF16()
 	toHalvesAVX512()
 	toHalvesAVX2()
@@ -45,7 +45,9 @@ func products() {
 	for _, s := range []set{
 		{name: "AVX512", rows: rowsAVX512, lanes: 16, wide: true},
 		{name: "AVX2", rows: rowsAVX2, lanes: 8},
-		{name: "BF16", rows: rowsAVX512, lanes: 16, wide: true, bf16: true},
+		{name: "BF16", rows: rowsAVX512, lanes: 16, wide: true, of: halves},
+		{name: "VNNI", rows: rowsAVX512, lanes: 16, wide: true, of: bytes},
+		{name: "Shorts", rows: rowsAVX2, lanes: 8, of: shorts},
 	} {
 		for r := 1; r <= s.rows; r++ {
 			for c := 1; c <= columns; c++ {
@@ -61,6 +63,10 @@ func products() {
 		}
 		wordsAVX2(c)
 	}
+	largest(true)
+	largest(false)
+	codesAVX512()
+	codesAVX2()
 	convert()
 	for rows := 1; rows <= 2; rows++ {
 		for columns := 1; columns <= 2; columns++ {

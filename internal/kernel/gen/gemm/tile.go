@@ -23,6 +23,10 @@ const (
 	offAdd   = 68
 	offMask  = 72
 	offNext  = 80
+	// Of products of codes alone.
+	offScales  = 88
+	offOffsets = 96
+	offRows    = 104
 )
 
 // set is an instruction set with its own tiles.
@@ -31,10 +35,18 @@ type set struct {
 	rows  int // largest height
 	lanes int // float32 values in a vector
 	wide  bool
-	// bf16 tiles multiply pairs of bfloat16: a term is a pair along k, which takes
-	// the place of one float32 in A and B.
-	bf16 bool
+	of    values
 }
+
+// values are what a word of A and of B holds: a float32, or several values along k in its place.
+type values int
+
+const (
+	floats values = iota
+	halves        // two bfloat16
+	bytes         // four codes: bytes without a sign in A, with one in B
+	shorts        // two codes of 16 bits
+)
 
 // vectors returns a function that returns a new register at each call. The
 // instructions of bfloat16 need registers whose numbers are known.
@@ -110,6 +122,10 @@ func (s set) tile(rows, cols int) {
 		bv[j] = vector()
 	}
 	av := vector()
+	var product reg.VecPhysical
+	if s.of == shorts {
+		product = vector()
+	}
 	var far, next reg.GPVirtual
 	term := func(whole bool) {
 		if next != nil {
@@ -132,10 +148,16 @@ func (s set) tile(rows, cols int) {
 		for i := range rows {
 			VBROADCASTSS(rowMem(bases, ar, ar3, i), av)
 			for j := range bv {
-				if s.bf16 {
-					evex.VDPBF16PS(bv[j], av, sums[i*cols+j])
-				} else {
-					VFMADD231PS(bv[j], av, sums[i*cols+j])
+				switch sum := sums[i*cols+j]; s.of {
+				case floats:
+					VFMADD231PS(bv[j], av, sum)
+				case halves:
+					evex.VDPBF16PS(bv[j], av, sum)
+				case bytes:
+					VPDPBUSD(bv[j], av, sum)
+				case shorts:
+					VPMADDWD(bv[j], av, product)
+					VPADDD(product, sum, sum)
 				}
 			}
 		}
@@ -181,7 +203,7 @@ func (s set) tile(rows, cols int) {
 		terms(loop, false)
 		JMP(LabelRef(stored))
 		Label(whole)
-		if !s.bf16 {
+		if s.of == floats {
 			// Each term asks for a word of what is read after this tile: calls beside the products would wait for the
 			// memory. A loop of its own, since that takes time where there is nothing to ask for.
 			asking := "asking" + loop
@@ -197,6 +219,17 @@ func (s set) tile(rows, cols int) {
 		terms(loop, false)
 	}
 	Label(stored)
+	if s.of == bytes || s.of == shorts {
+		used := append([]reg.VecPhysical{av}, bv...)
+		s.dequantize(get, cols, sums, func() (r reg.VecPhysical) {
+			if len(used) == 0 {
+				return vector()
+			}
+			r, used = used[0], used[1:]
+			return r
+		}, masks)
+		return
+	}
 
 	c, cr := get(offC), get(offCRow)
 	alpha := av
