@@ -26,7 +26,9 @@ type ReID struct {
 }
 
 // layouts reads a split, train or test, of the collections of data.reid.layout.
-var layouts = map[string]func(l *reidList, train bool) error{"market1501": market, "msmt17": msmt, "sop": sop, "cub": cub}
+var layouts = map[string]func(l *reidList, train bool) error{
+	"market1501": market, "msmt17": msmt, "sop": sop, "cub": cub,
+}
 
 // Check implements section.Checked.
 func (f *ReID) Check(k *section.Checker) {
@@ -41,15 +43,16 @@ func (*ReID) kind() Kind {
 	return imageFiles(lists{
 		load: func(_ context.Context, cfg Setup, split string, o Options) (data.Cached, error) {
 			if !slices.Contains(splits, split) {
-				return nil, fmt.Errorf("data: a collection of data.kind \"reid\" has no split %q: use train or test", split)
+				return nil, fmt.Errorf("data: a collection of data.kind \"reid\" has no split %q: use train or test",
+					split)
 			}
 			l := reidList{root: cfg.Data.Root}
 			if err := layouts[cfg.Data.ReID.Layout](&l, split == "train"); err != nil {
 				return nil, err
 			}
 			if len(l.items) == 0 {
-				return nil, fmt.Errorf("data: %s has no image of the split %s of %s: set data.root and data.reid.layout",
-					l.root, split, cfg.Data.ReID.Layout)
+				return nil, fmt.Errorf("data: %s has no image of the split %s of %s: set data.root and "+
+					"data.reid.layout", l.root, split, cfg.Data.ReID.Layout)
 			}
 			return data.NewIdentified(l.items, l.cameras, l.roles, options(cfg, o, "reading lists")), nil
 		},
