@@ -86,7 +86,7 @@ interop: ## compare with the real packages at full size; PYTHON=venv/bin/python 
 parity: ## the programs of published repositories judge ours; PEERS=DIR has their working trees, PYTHON=... an interpreter with torch (docs/interop.md)
 	@[ -n "$(PYTHON)" ] && [ -n "$(PEERS)" ] || { echo "parity: name an interpreter and a folder of working trees: make parity PEERS=DIR PYTHON=venv/bin/python [ONLY=scan,vsepp]"; exit 1; }
 	CGO_ENABLED=0 $(GO) build -o bin/parity ./interop/parity
-	$(PYTHON) interop/parity/parity.py --peers "$(PEERS)" --program bin/parity $(if $(ONLY),--only "$(ONLY)") $(if $(GOLDEN),--golden "$(GOLDEN)")
+	$(PYTHON) interop/parity/parity.py --peers "$(PEERS)" --program bin/parity $(if $(ONLY),--only "$(ONLY)") $(if $(GOLDEN),--golden "$(GOLDEN)") $(if $(ROUNDING),--rounding)
 
 REAL_CACHE ?= $(HOME)/.cache/geoalign-real
 real: build ## compare real weights (MiniLM-L6, fetched once) with sentence-transformers; PYTHON=venv/bin/python, STS=folder of STS12 to STS14, CAPTIONS=list of captions

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,4 +74,35 @@ func TestShippedAsBase(t *testing.T) {
 	check.Error(t, err, "trainer configs lists them")
 	_, err = Load("quickstart", []string{"data.scenes.min_objects=9"})
 	check.Error(t, err, "built-in:/quickstart.toml:")
+}
+
+// The keys that the heads of the hosts of GSSF name for the published sizes are a configuration, whose learning rate falls
+// in steps, with the epochs and the vocabulary of the published code.
+func TestPublishedSizes(t *testing.T) {
+	files := check.Get(filepath.Glob("../configs/gssf-*.toml"))(t)
+	if len(files) < 8 {
+		t.Fatalf("%d hosts", len(files))
+	}
+	assignment := regexp.MustCompile(`((?:[a-z_]+(?:\.[a-z_0-9]+)+ = )+)("[a-z]+"|true|[-0-9.e]*[0-9])`)
+	for _, file := range files {
+		text := strings.ReplaceAll(string(check.Get(os.ReadFile(file))(t)), "\n# ", " ")
+		_, text, _ = strings.Cut(text, "The published sizes, on the files of SCAN")
+		text, _, _ = strings.Cut(text, ". ") // what follows is of other data, or of variants
+		var sets []string
+		for _, m := range assignment.FindAllStringSubmatch(text, -1) {
+			for key := range strings.SplitSeq(strings.TrimSuffix(m[1], " = "), " = ") {
+				sets = append(sets, key+"="+strings.Trim(m[2], `"`))
+			}
+		}
+		c, err := Load(file, sets)
+		if err == nil {
+			err = c.Validate()
+		}
+		check.OK(t, err)
+		warm := slices.Contains([]string{"gssf-esa", "gssf-vseinf"}, c.Run.Name)
+		if c.Schedule.Kind != "step" || c.Train.MaxEpochs < 20 || c.Model.Text.GRU.Embedding != 300 || !c.Data.Regions.ValWords ||
+			(c.Objective.Hinge.WarmupEpochs > 0) != warm {
+			t.Errorf("%s: %q", file, sets)
+		}
+	}
 }

@@ -216,7 +216,7 @@ objective.classes.weight: must be > 0 (got 0); it is the loss of model.system "c
 		{func(c *Config) {
 			c.Model.Tuning.SSF, c.Model.Image.Freeze, c.Model.Text.Freeze, c.Model.Text.FusionLayers, c.Objective.ITM.Weight, c.Objective.MLM.Weight = true, true, true, 0, 0, 0
 		}, `model.tuning.ssf: must be off without a transformer that is not frozen: there is nothing to tune (got true); set model.image.freeze = false or set model.text.freeze = false`},
-		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of captions, coco, csv, entailment, flickr, folder, grounding, karpathy, multimodal, nlvr, pairs, parquet, regions, scenes, sentence_pairs, sentences, vqa, webdataset (got "imagenet")`},
+		{func(c *Config) { c.Data.Kind = "imagenet" }, `data.kind: must be one of captions, coco, csv, entailment, flickr, folder, grounding, karpathy, multimodal, nlvr, pairs, parquet, regions, reid, scenes, sentence_pairs, sentences, vqa, webdataset (got "imagenet")`},
 		{func(c *Config) { c.Data.Kind = "csv" }, `data.csv.train_files: must name at least one file for data.kind "csv" (got [])`},
 		{func(c *Config) { c.Data.CSV.Separator = "||" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "||")`},
 		{func(c *Config) { c.Data.CSV.Separator = "\"" }, `data.csv.separator: must be one character, and no quotation mark or end of a line (got "\"")`},

@@ -201,3 +201,26 @@ func HashID(id int64) int32 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return int32((x ^ x>>31) >> 33)
 }
+
+// Identified are images in files whose ids are identities, with the cameras and the roles of a collection.
+type Identified struct {
+	*Files
+	cameras []int32
+	roles   []Role
+}
+
+var (
+	_ Cached = (*Identified)(nil)
+	_ Seen   = (*Identified)(nil)
+)
+
+// NewIdentified returns the data set of items, each with a camera (-1: unknown) and a role.
+func NewIdentified(items []File, cameras []int32, roles []Role, opt Options) *Identified {
+	return &Identified{Files: NewFiles(items, opt), cameras: cameras, roles: roles}
+}
+
+// Camera implements Seen.
+func (f *Identified) Camera(i int) int32 { return f.cameras[i] }
+
+// Role implements Seen.
+func (f *Identified) Role(i int) Role { return f.roles[i] }

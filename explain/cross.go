@@ -6,7 +6,8 @@ import "math"
 // et al. 2019) over one pair. With the tokens q of the queries and k of the context, and products s_qk
 //
 //	b_qk = LeakyReLU(s_qk),  slope 0.1
-//	p_qk = softmax_k(Scale b_qk / (|b_.k| + 1e-8)), with Focal those above their mean alone, scaled to the sum 1
+//	p_qk = softmax_k(Scale b_qk / (|b_.k| + 1e-8)), with Focal those above their mean alone, scaled to the sum 1;
+//	       with Prob the mean is weighted by their square roots
 //	c_q  = sum_k p_qk k
 //	r_qk = p_qk q.k / (|q| |c_q|),  r_q = sum_k r_qk
 //
@@ -19,7 +20,7 @@ import "math"
 type Cross struct {
 	ImageQueries bool
 	Scale, Pool  float64
-	Focal        bool
+	Focal, Prob  bool
 	Share        float64
 	// Attention and Similarity are the rows of the image's tokens as s_qk and q.k compare them, under a
 	// metric each; nil: as they are.
@@ -100,20 +101,27 @@ func (c Cross) attend(t Terms, s []float64) {
 		}
 		softmax(p)
 		if c.Focal {
-			focus(p)
+			focus(p, c.Prob)
 		}
 	}
 }
 
-// focus leaves out weights that are not above their mean; where none is they are equal and stay.
-func focus(p []float64) {
+// focus leaves out weights that are not above their mean, or their mean weighted by their square roots; where all are
+// equal they stay.
+func focus(p []float64, weighted bool) {
 	mean, most, kept := 0.0, 0.0, 0.0
 	for _, v := range p {
 		mean, most = mean+v/float64(len(p)), max(most, v)
 	}
-	mean *= 1 + crossEqual
-	if most <= mean {
+	if most <= mean*(1+crossEqual) {
 		return
+	}
+	if weighted {
+		sum, roots := 0.0, 0.0
+		for _, v := range p {
+			sum, roots = sum+v*math.Sqrt(v), roots+math.Sqrt(v)
+		}
+		mean = sum / roots
 	}
 	for j, v := range p {
 		if v <= mean {

@@ -167,7 +167,8 @@ func (g *Gallery) openSplit() error {
 	const again = "embed the split again"
 	g.checks = []Check{{Path: path, Sum: meta[safetensors.SumKey], Bytes: -1, own: true, cure: again}}
 	g.Meta = Meta{Model: meta["model"], Score: meta["score"], EvalScore: meta["eval_score"], Space: meta["space"],
-		Split: meta["split"], Product: meta["product"] == "true", Twin: meta["twin"] == "true",
+		Split: meta["split"], Product: meta["product"] == "true", Alike: meta["alike"] == "true",
+		Twin:    meta["twin"] == "true",
 		Weights: meta["weights"], Reading: meta["reading"]}
 	g.Meta.Step, _ = strconv.Atoi(meta["step"])
 	_, images := f.Lookup(Image)

@@ -33,6 +33,7 @@ type Meta struct {
 	Score     string `json:"score,omitempty"`      // by which the model compares pairs; empty: images alone
 	EvalScore string `json:"eval_score,omitempty"` // eval.score of the configuration
 	Product   bool   `json:"product"`              // the score is the product of rows
+	Alike     bool   `json:"alike,omitempty"`      // images are compared with images by it too, as in re-identification
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
 	Split     string `json:"split,omitempty"`      // of a split: which
 	Twin      bool   `json:"twin,omitempty"`       // the momentum encoder of the model made them

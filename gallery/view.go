@@ -41,14 +41,15 @@ func (g *Gallery) CompareBy(m search.Metric) error {
 
 // View returns the rows of a side for queries of the side from. Pairs of both sides are compared
 // by the score of the model where it is a product or a distance, else by the cosine; rows of one
-// side by the cosine, or the distance.
+// side by the cosine, or the distance, but images of identities by the score, of which a query is the other side.
 func (g *Gallery) View(side, from string) (*View, error) {
 	if !slices.Contains(g.sides, side) {
 		return nil, fmt.Errorf("gallery: %s has no rows of the side %q: it has %v", g.Path, side, g.sides)
 	}
 	m := g.Meta
 	v := &View{g: g, tensor: side, metric: search.Cosine, side: side}
-	if side == from {
+	same := side == from && !m.Alike
+	if same {
 		v.tensor = g.own(side)
 	}
 	switch {
@@ -56,7 +57,7 @@ func (g *Gallery) View(side, from string) (*View, error) {
 		v.metric = g.by
 	case m.Score == "l2":
 		v.metric = search.L2
-	case m.Product && (side != from || v.tensor == side && m.Space != "euclid" && m.Score == "cosine"):
+	case m.Product && (!same || v.tensor == side && m.Space != "euclid" && m.Score == "cosine"):
 		v.metric = search.Inner // of unit vectors the order of the cosine too, so one index does for both
 	}
 	v.pool = g.tables[v.tensor]

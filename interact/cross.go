@@ -19,6 +19,7 @@ type Cross struct {
 	TextToImage *Attention // tokens of texts attend to those of images
 	Share       float32
 	Focal       bool // context below the mean of a token's weights is left out: BFAN
+	Prob        bool // with Focal: the mean is weighted by the square roots of the weights
 	// Metrics of the sites: the products that attention reads, and x^T W y of a token and its
 	// context, each of length 1 before W. Both directions have the same weights.
 	Attention, Similarity encoders.Metric
@@ -40,7 +41,8 @@ func scan(o Options, metric encoders.Metric) encoders.Interaction {
 }
 
 func bfan(o Options, metric encoders.Metric) encoders.Interaction {
-	x := Cross{Share: 1, Focal: true, ImageToText: o.attention(DirectionImageToText, 20, PoolMean),
+	x := Cross{Share: 1, Focal: true, Prob: o.Focus == FocusProb,
+		ImageToText: o.attention(DirectionImageToText, 20, PoolMean),
 		TextToImage: o.attention(DirectionTextToImage, 20, PoolMean)}
 	x.Attention, x.Similarity = o.sites(metric)
 	return x
@@ -51,6 +53,7 @@ func (m Cross) Scores(c *encoders.Context, s encoders.Scope, images, texts encod
 	x, y := tokens(images), tokens(texts)
 	how := interaction.Cross{
 		Focal:      m.Focal,
+		Prob:       m.Prob,
 		Attention:  fold(x.Rows, m.Attention.Weights(c, s, encoders.AttentionSite)),
 		Similarity: fold(x.Rows, m.Similarity.Weights(c, s, encoders.SimilaritySite)),
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// of kinds of cross attention: attention is the softmax of this times the normalised products; 0: that of the
 	// kind, 9 from text to image and 4 the other way, 9 of imram, 20 of bfan and naaf
 	AttentionScale float64 `toml:"attention_scale" when:"kind=scan|bfan|imram|naaf|sgr|saf" fixed:"model"`
+	// of bfan, the mean above which a weight counts: empty (that of all weights of a token) | prob (weighted by the
+	// square roots of the weights, BFAN-prob)
+	Focus string `toml:"focus" when:"kind=bfan" fixed:"model"`
 	// of scan, bfan and imram, what the score is of the cosines of the tokens: empty (lse of scan, mean of the others)
 	// | lse (the logarithm of the sum of their exponentials) | mean
 	Pool string `toml:"pool" when:"kind=scan|bfan|imram" fixed:"model"`
@@ -58,11 +61,13 @@ type Options struct {
 	Penalty float64 `toml:"penalty" when:"kind=naaf" max:"1000"`
 }
 
-// Values of direction, pool and metric.
+// Values of direction, focus, pool and metric.
 const (
 	DirectionBoth        = "both"
 	DirectionImageToText = "image_to_text"
 	DirectionTextToImage = "text_to_image"
+
+	FocusProb = "prob"
 
 	PoolLSE  = "lse"
 	PoolMean = "mean"
@@ -130,6 +135,7 @@ func (o *Options) Check(k *section.Checker) {
 	}
 	k.OneOfOrEmpty("kind", names...)
 	k.OneOfOrEmpty("direction", DirectionBoth, DirectionImageToText, DirectionTextToImage)
+	k.OneOfOrEmpty("focus", FocusProb)
 	k.OneOfOrEmpty("pool", PoolLSE, PoolMean)
 	k.OneOf("metric", MetricSimilarity, MetricAttention, MetricBoth)
 	k.NotNegative("hidden", "sim_dim", "steps", "penalty")

@@ -45,7 +45,7 @@ func (e *Explainer) terms() func(image, text Locals) ([]explain.Terms, error) {
 func (e *Explainer) HasTerms() bool { return e.terms() != nil }
 
 func (e *Explainer) crossTerms(m interact.Cross, image, text Locals) (list []explain.Terms, err error) {
-	how := explain.Cross{Focal: m.Focal, Share: 1}
+	how := explain.Cross{Focal: m.Focal, Prob: m.Prob, Share: 1}
 	if how.Attention, err = e.underMetric(m.Attention, encoders.AttentionSite, image.Tokens); err != nil {
 		return nil, err
 	}

@@ -7,12 +7,15 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/safetensors"
 )
 
 // reidArgs train by identities for some steps at a small size.
@@ -54,6 +57,27 @@ func TestReIDScenes(t *testing.T) {
 		t.Errorf("inspect says %s", stdout)
 	}
 	must(t, exitDone, "report", out)
+
+	// What is embedded is searched by the score of the evaluation: features of the head, those of the gallery under the metric.
+	folder := filepath.Join(t.TempDir(), "gallery")
+	must(t, exitDone, "embed", "--checkpoint", out, "--split", "val", "--out", folder)
+	f := check.Get(safetensors.Open(filepath.Join(folder, "features.safetensors")))(t)
+	defer f.Close()
+	folded, own := check.Get(f.Float32("image"))(t), check.Get(f.Float32("image_features"))(t)
+	width, best, at := len(own)/60, math.Inf(-1), 0
+	for j := range 60 {
+		score := 0.
+		for c := range width {
+			score += float64(own[3*width+c]) * float64(folded[j*width+c])
+		}
+		if j != 3 && score > best {
+			best, at = score, j
+		}
+	}
+	_, _, found := hits(t, folder, "--row", "3", "--k", "1")
+	if hit := found.Queries[0][0]; hit.Row != at || math.Abs(float64(hit.Score)-best) > 1e-6 || slices.Equal(own, folded) {
+		t.Errorf("row 3 finds %+v, want row %d with %v", hit, at, best)
+	}
 	must(t, exitDone, "eval", "--checkpoint", out, "--task", "probe", "--set", "eval.probe_samples=60")
 	fails(t, exitUsage, []string{"eval", "--checkpoint", out, "--task", "retrieval"}, "needs a model of images and texts")
 	fails(t, exitUsage, reidArgs(out+"2", "objective.softmax.classes=63"), "objective.softmax.classes: must be at least 64, the identities of the training data (got 63)")

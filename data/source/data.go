@@ -28,6 +28,7 @@ type Data struct {
 	Karpathy   Karpathy      `toml:"karpathy" when:"kind=karpathy"`
 	CSV        CSV           `toml:"csv" when:"kind=csv"`
 	COCO       COCO          `toml:"coco" when:"kind=coco"`
+	ReID       ReID          `toml:"reid" when:"kind=reid"`
 	Flickr     Flickr        `toml:"flickr" when:"kind=flickr"`
 	WebDataset WebDataset    `toml:"webdataset" when:"kind=webdataset"`
 	Parquet    Parquet       `toml:"parquet" when:"kind=parquet"`
@@ -114,6 +115,9 @@ type Data struct {
 	Grayscale float64 `toml:"grayscale" when:"pixels"`
 	// probability of a Gaussian blur with a deviation of 0.1 to 2 pixels
 	Blur float64 `toml:"blur" when:"pixels"`
+	// probability of filling a random rectangle, 2 to 33 percent of the area, with noise (random erasing), 0.5 in
+	// re-identification
+	Erase float64 `toml:"erase" when:"pixels"`
 	// when a run is resumed and its data are not what they were: refuse | accept (go on with them, and say what
 	// changed)
 	Changed string `toml:"changed" change:"silent"`
@@ -202,7 +206,7 @@ func (d *Data) Check(k *section.Checker) {
 	}
 	k.NotNegative("data.workers", "data.prefetch", "data.randaugment_ops", "data.overfit_samples")
 	d.checkViews(k)
-	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur"} {
+	for _, p := range []string{"data.color_jitter", "data.grayscale", "data.blur", "data.erase"} {
 		k.Require(p, k.Number(p) >= 0 && k.Number(p) <= 1, "must be between 0 and 1")
 	}
 	k.Require("data.crop_scale_min", d.CropScaleMin > 0 && d.CropScaleMin <= 1, "must be above 0 and at most 1")
@@ -252,7 +256,8 @@ func (d *Data) checkFeatures(k *section.Checker) {
 	const same = "the features of a frozen image tower are computed once (data.cache_features): every epoch sees the same picture"
 	k.Training("data.crop_scale_min", d.CropScaleMin == 1, "must be 1", same)
 	k.Training("data.flip", !d.Flip, "must be false", same)
-	for _, p := range []string{"data.randaugment_ops", "data.color_jitter", "data.grayscale", "data.blur"} {
+	for _, p := range []string{"data.randaugment_ops", "data.color_jitter", "data.grayscale", "data.blur",
+		"data.erase"} {
 		k.Training(p, k.Number(p) == 0, "must be 0", same)
 	}
 	k.Training("data.views", d.Views == 1, "must be 1", same)

@@ -49,6 +49,9 @@ type Regions struct {
 	Repeated string `toml:"repeated" when:"source=files"`
 	// captions of the validation split that are used, the first ones: 5000 as older programs do; 0: all
 	ValCaptions int `toml:"val_captions" when:"source=files" max:"1000000"`
+	// a learned vocabulary has the words of the captions of the validation split too, counted with those of training,
+	// as that of the code of SCAN and of most hosts after it
+	ValWords bool `toml:"val_words" when:"source=files and data.vocab="`
 	// regions of an image that are read, the first ones; 0: as many as an image of any split has, a number that a run
 	// with model.image.style "regions" writes down
 	Most int `toml:"most" max:"65536"`
@@ -97,6 +100,7 @@ func (r *Regions) Check(k *section.Checker) {
 	k.Require("data.regions.captions", r.Captions != "", "must name a file")
 	k.Require("data.regions.tensor", r.Tensor == "" || ext != ".npy" && ext != ".tsv",
 		"must be empty for a "+ext+" file", "which has no names")
+	k.Require("data.regions.val_words", !r.ValWords || r.Val != "", "must be false without data.regions.val")
 	k.Training("data.regions.train", r.Train != "", `must name the split for data.kind "regions"`)
 	if k.Number("train.eval_every_steps") > 0 && (evaluated(k) == "val" || evaluated(k) == "test") {
 		k.Training("data.regions."+evaluated(k), r.Split(evaluated(k)) != "", "must name the split",
@@ -178,15 +182,21 @@ var regionSets = Kind{
 		if cfg.Data.Drawn() {
 			return scenesKind.Captions(ctx, cfg, o)
 		}
-		set, err := openRegions(cfg, "train", o)
-		if err != nil {
-			return nil, err
-		}
-		defer set.Close()
 		var out []string
-		for i := range set.Len() {
-			for _, c := range set.Captions(i) {
-				out = append(out, data.Clean(cfg.Data.Clean, c, cfg.Data.MaxWords))
+		splits := []string{"train"}
+		if cfg.Data.Regions.ValWords {
+			splits = append(splits, "val")
+		}
+		for _, split := range splits {
+			set, err := openRegions(cfg, split, o)
+			if err != nil {
+				return nil, err
+			}
+			defer set.Close()
+			for i := range set.Len() {
+				for _, c := range set.Captions(i) {
+					out = append(out, data.Clean(cfg.Data.Clean, c, cfg.Data.MaxWords))
+				}
 			}
 		}
 		return out, nil

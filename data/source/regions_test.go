@@ -44,6 +44,20 @@ func TestRegions(t *testing.T) {
 	}
 }
 
+// TestRegionsVocabulary: a vocabulary is learned from the captions of train, and with val_words from those of val too.
+func TestRegionsVocabulary(t *testing.T) {
+	cfg := configOf("regions", folder(t))
+	for _, c := range []struct {
+		val  bool
+		want int
+	}{{false, 4}, {true, 8}} {
+		cfg.Data.Regions.ValWords = c.val
+		if list, err := source.Texts(t.Context(), cfg.Source(), source.Options{}); err != nil || len(list) != c.want {
+			t.Errorf("%v: captions %q, %v", c.val, list, err)
+		}
+	}
+}
+
 // TestRegionsErrors: files that are not there are found before they are opened, with their key.
 func TestRegionsErrors(t *testing.T) {
 	root := folder(t)

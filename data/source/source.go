@@ -207,6 +207,7 @@ func (o Options) train(cfg Setup) data.TrainConfig {
 			Jitter:   d.ColorJitter,
 			Gray:     d.Grayscale,
 			Blur:     d.Blur,
+			Erase:    d.Erase,
 		},
 	}
 	if r := cfg.Data.Crops; cfg.SmallCrops > 0 {

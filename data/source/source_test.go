@@ -67,6 +67,8 @@ func folder(t *testing.T) string {
 		}
 		return b.Bytes()
 	}
+	put("image_class_labels.txt", []byte("1 1\n2 101\n"))
+	put("images.txt", []byte("1 ../a.png\n2 ../a.png\n"))
 	put("pairs.tsv", []byte("filepath\ttitle\na.png\tA picture.\na.png\tA square.\n"))
 	put("rte.tsv", []byte("sentence1\tsentence2\tlabel\nA picture.\tA square.\tentailment\n"))
 	put("coco.json", []byte(`{"images": [{"id": 7, "file_name": "a.png"}], "annotations": [{"image_id": 7, "caption": "A picture."}]}`))
@@ -138,6 +140,8 @@ func configOf(kind, root string) config.Config {
 		d.Root = filepath.Join(root, "classes")
 	case "pairs":
 		d.Pairs.Image, d.Pairs.Text, d.Pairs.ValSamples, d.Pairs.TestSamples = "image.safetensors", "text.safetensors", 4, 0
+	case "reid":
+		d.ReID.Layout = "cub"
 	case "regions":
 		d.Regions.Test = ""
 	case "sentence_pairs":
@@ -159,7 +163,7 @@ func TestKinds(t *testing.T) {
 	root := folder(t)
 	splits := map[string]string{"captions": "[train val]", "folder": "[train val]", "karpathy": "[train val test]", "pairs": "[train val]", "scenes": "[val test]",
 		"coco": "[train val]", "csv": "[train val]", "flickr": "[train val]", "parquet": "[train val]", "regions": "[train val]", "sentence_pairs": "[train val]", "sentences": "[train val]", "webdataset": "[train val]",
-		"entailment": "[val test]", "grounding": "[val test]", "nlvr": "[val test]", "vqa": "[val test]"}
+		"reid": "[train test]", "entailment": "[val test]", "grounding": "[val test]", "nlvr": "[val test]", "vqa": "[val test]"}
 	for _, kind := range source.Kinds() {
 		cfg := configOf(kind, root)
 		if cfg.Data.ReadsExamples() {
@@ -184,7 +188,11 @@ func TestKinds(t *testing.T) {
 		if kind == "sentence_pairs" { // which has no images
 			continue
 		}
-		set, err := source.Galleries(t.Context(), cfg.Source(), "val", source.Options{})
+		split := "val"
+		if kind == "reid" { // whose collections have none
+			split = "test"
+		}
+		set, err := source.Galleries(t.Context(), cfg.Source(), split, source.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue

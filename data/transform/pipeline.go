@@ -9,7 +9,7 @@ import (
 )
 
 // Train is the training pipeline: random resized crop to Size x Size, colour
-// jitter, grey, blur, random flip, RandAugment, normalise (ALBEF, TCL).
+// jitter, grey, blur, random flip, RandAugment, normalise (ALBEF, TCL), random erasing (TransReID).
 type Train struct {
 	Input     // how images are resized and normalised
 	Size  int // side of the output
@@ -23,6 +23,7 @@ type Train struct {
 	Blur     float64 // probability of a Gaussian blur; 0: never
 	Ops      int     // operations of RandAugment; 0: none
 	Level    int     // strength of RandAugment, 0 to 10
+	Erase    float64 // probability of erasing a rectangle; 0: never
 }
 
 // Eval is the evaluation pipeline: resize and normalise as Input says.
@@ -82,6 +83,7 @@ func (t Train) ApplyTimed(img *Image, r *rand.Rand, dst []float32, times *Times)
 		lap(&times.Augment)
 	}
 	t.Normalize(out, dst)
+	erase(r, t.Erase, t.Size, dst)
 	if times != nil {
 		lap(&times.Normalize)
 	}

@@ -284,3 +284,50 @@ func BenchmarkShrink(b *testing.B) {
 		}
 	}
 }
+
+// TestErase: one rectangle of all channels is filled with noise of mean 0 and deviation 1, with the probability and the
+// area that there should be.
+func TestErase(t *testing.T) {
+	const size, runs = 32, 400
+	r := rand.New(rand.NewPCG(5, 5))
+	var erased, area int
+	var sum, squares, values float64
+	for range runs {
+		x := make([]float32, 3*size*size)
+		for i := range x {
+			x[i] = 9
+		}
+		erase(r, 0.5, size, x)
+		top, left, bottom, right, n := size, size, -1, -1, 0
+		for y := range size {
+			for k := range size {
+				in := x[y*size+k] != 9
+				for c := range 3 {
+					if v := x[(c*size+y)*size+k]; (v != 9) != in {
+						t.Fatalf("channel %d is erased elsewhere", c)
+					} else if in {
+						sum, squares, values = sum+float64(v), squares+float64(v)*float64(v), values+1
+					}
+				}
+				if in {
+					n, top, left, bottom, right = n+1, min(top, y), min(left, k), max(bottom, y), max(right, k)
+				}
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		erased, area = erased+1, area+n
+		if n != (bottom-top+1)*(right-left+1) || n < size*size/100 || n > size*size*2/5 {
+			t.Errorf("%d of %d places in [%d, %d] x [%d, %d]", n, size*size, top, bottom, left, right)
+		}
+	}
+	if erased < runs*4/10 || erased > runs*6/10 {
+		t.Errorf("%d of %d images are erased", erased, runs)
+	}
+	share := float64(area) / float64(erased*size*size)
+	mean, deviation := sum/values, math.Sqrt(squares/values)
+	if share < 0.12 || share > 0.2 || math.Abs(mean) > 0.02 || math.Abs(deviation-1) > 0.02 {
+		t.Errorf("a share of %v, mean %v, deviation %v", share, mean, deviation)
+	}
+}

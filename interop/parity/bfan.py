@@ -1,4 +1,4 @@
-"""BFAN (CrossmodalGroup/BFAN): focal attention of both directions, all weights equal."""
+"""BFAN (CrossmodalGroup/BFAN): focal attention of both directions, with equal confidences and with those by weights."""
 import numpy as np
 import torch
 
@@ -6,17 +6,19 @@ from hosts import IMAGE, Batch, both, features, options, sizes, text
 from ours import Names, Result
 
 FOLDER, PYTHON2 = "BFAN", True
-CASES = {"focal attention, equal": ("gssf-scan", ["model.interaction.kind=bfan", "model.interaction.direction=both"])}
+BOTH = ["model.interaction.kind=bfan", "model.interaction.direction=both"]
+CASES = {"focal attention, equal": ("gssf-scan", BOTH), "focal attention, prob": ("gssf-scan", [*BOTH, "model.interaction.focus=prob"])}
 
 EDGE = 2e-5  # distance of a weight to the mean of its row, relative to it
-GRADIENT = 2e-4  # a weight that rounding puts on the other side of the mean of its row changes a gradient
+GRADIENT = 3e-4  # a region whose products with all words are nearly 0 is divided by their length (docs/interop.md)
 
 
 def run(ours, case):
     import evaluation
     import model
 
-    opt = options(focal_type="equal", lambda_softmax=20.0, **sizes(ours))
+    kind = case.split(", ")[1]
+    opt = options(focal_type=kind, lambda_softmax=20.0, **sizes(ours))
     m = model.BFAN(opt)
     tables = Names(ours, IMAGE), Names(ours, text())
     tables[0].give(m.img_enc), tables[1].give(m.txt_enc)
@@ -26,13 +28,15 @@ def run(ours, case):
     loss.backward()
 
     # A weight at the mean of its row is left out or not by rounding: pairs that have one are not compared.
-    near, published = [], model.focal_equal
+    near, published = [], getattr(model, "focal_" + kind)
 
     def focal(weights, images, queries, sources):
-        near.append(((weights * sources - 1).abs() < EDGE).flatten(1).any(1))
+        confidence = weights.sqrt() if kind == "prob" else torch.ones_like(weights)
+        mean = (weights * confidence).sum(-1, keepdim=True) / confidence.sum(-1, keepdim=True)
+        near.append(((weights / mean - 1).abs() < EDGE).flatten(1).any(1))
         return published(weights, images, queries, sources)
 
-    model.focal_equal = focal
+    setattr(model, "focal_" + kind, focal)
     images, captions, lengths = features(m, Batch(ours, "eval/"))
     images, captions = images.numpy().astype(np.float64), captions.numpy().astype(np.float64)
     sims = evaluation.shard_xattn(images, captions, lengths, opt)

@@ -17,6 +17,7 @@ type Cross struct {
 	Scale        float32 // lambda
 	Pool         float32 // l of the logarithm of the sum over the queries; 0: their mean
 	Focal        bool    // context below the mean of a query's weights is left out (BFAN)
+	Prob         bool    // with Focal: the mean is weighted by the square roots of the weights (BFAN-prob)
 	// Attention and Similarity are the images' rows (N*T, C) as the attention and the final score
 	// compare them, under a metric each; nil: as they are.
 	Attention, Similarity *gorgonia.Node
@@ -34,7 +35,8 @@ type Cross struct {
 //
 // a pair has the score log(sum_q exp(l r_q))/l or mean_q r_q. With Focal p_qk are 0 where they
 // are not above their mean over k, and the others are scaled to the sum 1 (BFAN, Liu et al. 2019,
-// equation 5 with equal weights); a query whose weights are all equal keeps them.
+// equation 5 with equal weights), with Prob where they are not above sum p sqrt(p) / sum sqrt(p) (its equation with
+// the square roots of the weights as confidences); a query whose weights are all equal keeps them.
 // Attention is in the place of x in s_qk, Similarity in that of q.c_q; the norms are those of x
 // and y. A sequence without a token has the score 0 with all.
 //
@@ -47,7 +49,7 @@ func CrossAttention(images, texts Tokens, how Cross) *gorgonia.Node {
 		op.Need(how.Pool >= 0, "the scale of the pool must be >= 0 (got %g)", how.Pool))
 	p, at := attended(kind, images, texts, how.ImageQueries, imageSide, how.Attention, how.Similarity)
 	return p.Scores(func(b *pairs.Block) pairs.Matrix {
-		weights := attention(b.Products(at(b, attentionSite)), how.Scale, how.Focal)
+		weights := attention(b.Products(at(b, attentionSite)), how)
 		return pool(cosine(b, weights, b.Products(at(b, similaritySite))), how.Pool)
 	})
 }
@@ -105,11 +107,11 @@ func build(kind string, errs ...error) {
 
 // attention returns the weights p_qk of products s:
 //
-//	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps))
-func attention(s pairs.Matrix, scale float32, focal bool) pairs.Matrix {
-	b := s.LeakyReLU(crossSlope).Normalise(scale, crossEps)
-	if focal {
-		return b.FocalSoftmax(1)
+//	b_qk = LeakyReLU(s_qk),  p_qk = softmax_k(scale b_qk / (|b_.k| + eps)), focal or not
+func attention(s pairs.Matrix, how Cross) pairs.Matrix {
+	b := s.LeakyReLU(crossSlope).Normalise(how.Scale, crossEps)
+	if how.Focal {
+		return b.FocalSoftmax(1, how.Prob)
 	}
 	return b.Softmax(pairs.Contexts, 1)
 }

@@ -103,7 +103,16 @@ func (p crossProblem) naive() (scores []float32) {
 					weights[c] = math.Exp(float64(p.how.Scale) * v / (math.Sqrt(norms[c]) + 1e-8))
 					sum += weights[c]
 				}
-				if mean, kept := sum/float64(len(weights))*(1+1e-5), 0.; p.how.Focal && slices.Max(weights) > mean {
+				mean, kept, all := sum/float64(len(weights)), 0., 0.
+				equal := slices.Max(weights) <= mean*(1+1e-5)
+				if p.how.Prob {
+					mean = 0
+					for _, v := range weights {
+						mean, all = mean+v*math.Sqrt(v), all+math.Sqrt(v)
+					}
+					mean /= all
+				}
+				if p.how.Focal && !equal {
 					for c, v := range weights {
 						if v <= mean {
 							weights[c] = 0
@@ -140,7 +149,7 @@ func (p crossProblem) naive() (scores []float32) {
 
 // randomCross is a problem of a kind: bits of kind choose what there is.
 func randomCross(r *rand.Rand, kind, n, m, tokens, words, channels int) crossProblem {
-	p := crossProblem{problem: problem{n: n, m: m, channels: channels}, how: Cross{ImageQueries: kind&1 != 0, Scale: 4, Focal: kind&32 != 0}}
+	p := crossProblem{problem: problem{n: n, m: m, channels: channels}, how: Cross{ImageQueries: kind&1 != 0, Scale: 4, Focal: kind&96 != 0, Prob: kind&64 != 0}}
 	if kind&2 != 0 {
 		p.how.Pool = 5
 	}
@@ -160,8 +169,12 @@ func randomCross(r *rand.Rand, kind, n, m, tokens, words, channels int) crossPro
 // with finite differences: with and without lengths, empty sequences, rows under metrics.
 func TestCross(t *testing.T) {
 	r := rand.New(rand.NewPCG(67, 1))
-	for i := range 128 {
-		p := randomCross(r, i%64, 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(4), 1+r.IntN(5), 3+r.IntN(4))
+	for i := range 160 {
+		kind := i % 64
+		if i >= 128 { // focal by the weighted mean
+			kind = 64 + i%32
+		}
+		p := randomCross(r, kind, 1+r.IntN(3), 1+r.IntN(3), 1+r.IntN(4), 1+r.IntN(5), 3+r.IntN(4))
 		in := p.inputs()
 		name := fmt.Sprintf("problem %d", i)
 		optest.Near(t, name, optest.Eval(t, p.build, in...).F32, p.naive(), 1e-5)
@@ -237,6 +250,8 @@ func TestCrossGolden(t *testing.T) {
 		"i2t_lse_metrics":      scores(Cross{ImageQueries: true, Scale: 4, Pool: 5}, "attention", "similarity"),
 		"t2i_focal":            scores(Cross{Scale: 20, Focal: true}),
 		"i2t_focal_similarity": scores(Cross{ImageQueries: true, Scale: 4, Focal: true}, "similarity"),
+		"t2i_focal_prob":       scores(Cross{Scale: 20, Focal: true, Prob: true}),
+		"i2t_focal_prob":       scores(Cross{ImageQueries: true, Scale: 4, Focal: true, Prob: true}),
 	})
 }
 

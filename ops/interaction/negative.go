@@ -62,7 +62,7 @@ func NegativeAttention(images, texts Tokens, how Negative) (scores, moments *gor
 			mismatch = above.Blend(b.Rows(pairs.Queries, 0), how.Smooth)
 		}
 		f := cosine(b, a.SoftmaxAbove(how.Scale, t), s)
-		r := attention(a, how.Scale, false).Dot(s, pairs.Contexts)
+		r := attention(a, Cross{Scale: how.Scale}).Dot(s, pairs.Contexts)
 		score := above.Below(mismatch).Plus(1, f, 1).Plus(1, r, 1).Mean(pairs.Queries)
 		return []pairs.Matrix{score, b.Count(pairs.Queries), top.Sum(pairs.Queries), top.Dot(top, pairs.Queries)}
 	})

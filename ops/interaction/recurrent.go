@@ -77,7 +77,7 @@ func RecurrentAttention(images, texts Tokens, how Recurrent) *gorgonia.Node {
 		x := q
 		var score pairs.Matrix
 		for t := range how.Steps {
-			weights := attention(b.Products(x, k), how.Scale, false)
+			weights := attention(b.Products(x, k), Cross{Scale: how.Scale})
 			r := pool(cosine(b, weights, s), how.Pool)
 			if t > 0 {
 				r = score.Plus(1, r, 1)

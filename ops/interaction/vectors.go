@@ -86,7 +86,7 @@ func SimilarityVectors(images, texts Tokens, how Vectors) *gorgonia.Node {
 		through := func(layer [2]int, x pairs.Features) pairs.Features { return b.Linear(x, layer[0], layer[1]) }
 		_, v := at(b, similaritySite)
 		words, plain := b.Rows(pairs.Queries, 0), b.Rows(pairs.Contexts, 0)
-		weights := attention(b.Products(at(b, attentionSite)), how.Scale, false)
+		weights := attention(b.Products(at(b, attentionSite)), Cross{Scale: how.Scale})
 		inverse := b.SquaredNorms(b.Mix(weights, plain)).InverseRoot(vectorsEps)
 		e := b.SquaredDifference(b.Mix(weights, v), inverse, words)
 		whole := b.SquaredDifference(b.Repeat(b.Wholes(pairs.Contexts, 0)), pairs.Matrix{}, b.Wholes(pairs.Queries, 0))

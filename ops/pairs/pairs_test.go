@@ -60,8 +60,27 @@ var computations = []computation{
 		return s.Softmax(Contexts, 3).Dot(s, Contexts).LogSumExp(Queries, 2)
 	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, false) }},
 	{name: "focal softmax", build: func(_ *Block, s Matrix) Matrix {
-		return s.FocalSoftmax(3).Dot(s, Contexts).LogSumExp(Queries, 2)
+		return s.FocalSoftmax(3, false).Dot(s, Contexts).LogSumExp(Queries, 2)
 	}, naive: func(s, _, _ rows) float64 { return pooled(s, 3, true) }, jumps: true},
+	{name: "focal softmax, weighted mean", build: func(_ *Block, s Matrix) Matrix {
+		return s.FocalSoftmax(3, true).Dot(s, Contexts).LogSumExp(Queries, 2)
+	}, naive: func(s, _, _ rows) float64 {
+		sum := 0.
+		for _, row := range s {
+			r, kept := 0., 0.
+			for _, v := range row {
+				above := 0. // sum (w - w') sqrt(w') over the weights of the row, as in BFAN's equation
+				for _, u := range row {
+					above += (math.Exp(3*v) - math.Exp(3*u)) * math.Exp(1.5*u)
+				}
+				if w := math.Exp(3 * v); len(row) == 1 || above > 0 {
+					r, kept = r+w*v, kept+w
+				}
+			}
+			sum += math.Exp(2 * r / kept)
+		}
+		return math.Log(sum) / 2
+	}, jumps: true},
 	{name: "normalised", build: func(_ *Block, s Matrix) Matrix {
 		return s.Normalise(2, .1).Dot(s.Exp(1), Contexts).Sum(Queries)
 	}, naive: func(s, _, _ rows) (sum float64) {

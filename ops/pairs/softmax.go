@@ -18,25 +18,37 @@ func (m Matrix) Softmax(side SideOf, scale float32) Matrix {
 	if side == Queries {
 		return m.columnSoftmax(scale)
 	}
-	return m.softmax(scale, nil, false)
+	return m.softmax(scale, nil, allWeights)
 }
 
 // FocalSoftmax is Softmax over contexts, where weights that are not above their mean are 0 and the others have the sum
-// 1; weights of which none is above the mean are equal and stay.
-func (m Matrix) FocalSoftmax(scale float32) Matrix { return m.softmax(scale, nil, true) }
+// 1; with weighted the mean is weighted by the square roots of the weights. Weights that are all equal stay.
+func (m Matrix) FocalSoftmax(scale float32, weighted bool) Matrix {
+	if weighted {
+		return m.softmax(scale, nil, aboveWeightedMean)
+	}
+	return m.softmax(scale, nil, aboveMean)
+}
+
+// The weights that a softmax keeps; the numbers are those of pairs.cu.
+const (
+	allWeights = iota
+	aboveMean
+	aboveWeightedMean
+)
 
 // SoftmaxAbove is Softmax over those tokens of contexts whose x is above a bound, one value; the weights of all others
 // are 0. There is no gradient for the bound.
 func (m Matrix) SoftmaxAbove(scale float32, bound Matrix) Matrix {
 	m.b.need(bound.grid == grid{One, One}, "the bound of a softmax is one value")
-	return m.softmax(scale, bound.node, false)
+	return m.softmax(scale, bound.node, allWeights)
 }
 
-func (m Matrix) softmax(scale float32, bound *gorgonia.Node, focal bool) Matrix {
+func (m Matrix) softmax(scale float32, bound *gorgonia.Node, kept int) Matrix {
 	g := grid{Tokens, Tokens}
 	m.b.need(m.grid == g, "a softmax is over tokens, for tokens")
 	s, spans := m.b.sides, m.b.spans
-	args := fmt.Sprint(scale, focal)
+	args := fmt.Sprint(scale, kept)
 	in := gorgonia.Nodes{m.node}
 	if bound != nil {
 		in = append(in, bound)
@@ -44,7 +56,7 @@ func (m Matrix) softmax(scale float32, bound *gorgonia.Node, focal bool) Matrix 
 	node := s.apply(primitive{
 		kind: "softmax", args: args, shape: s.shape(g), operands: len(in), fixed: len(in) - 1, inPlace: []int{0},
 		scratch: func(threads int) int { return threads * s[0].Len },
-		on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Softmax(scale, bound != nil, focal) },
+		on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Softmax(scale, bound != nil, kept) },
 		sequence: func(w *work, worker, i int) {
 			first, end := w.spans[0].along(Tokens, i)
 			ld := w.spans[1].size(Tokens)
@@ -64,8 +76,8 @@ func (m Matrix) softmax(scale float32, bound *gorgonia.Node, focal bool) Matrix 
 					continue
 				}
 				vector.SoftmaxRows(to[at:], ld, n, nil, 0, 1, logs)
-				for r := at; focal && r < len(to); r += ld {
-					focus(to[r:][:n])
+				for r := at; kept != allWeights && r < len(to); r += ld {
+					focus(to[r:][:n], kept == aboveWeightedMean)
 				}
 			}
 		},
@@ -182,11 +194,20 @@ func (m Matrix) columnSoftmax(scale float32) Matrix {
 	return m.with(node, g)
 }
 
-// focus sets weights that are not above their mean to 0, and the sum of the others to 1.
-func focus(weights []float32) {
-	mean := vector.Sum(weights) / float32(len(weights)) * (1 + equal)
-	if !(vector.Max(weights) > mean) {
+// focus sets weights that are not above their mean to 0, and the sum of the others to 1. A weighted mean is
+// sum w sqrt(w) / sum sqrt(w).
+func focus(weights []float32, weighted bool) {
+	mean := vector.Sum(weights) / float32(len(weights))
+	if !(vector.Max(weights) > mean*(1+equal)) {
 		return
+	}
+	if weighted {
+		sum, roots := 0., 0.
+		for _, v := range weights {
+			root := math.Sqrt(float64(v))
+			sum, roots = sum+float64(v)*root, roots+root
+		}
+		mean = float32(sum / roots)
 	}
 	kept := float32(0)
 	for c, v := range weights {

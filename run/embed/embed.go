@@ -41,7 +41,8 @@ type Result struct {
 	Texts   int    `json:"texts"`
 	Dim     int    `json:"dim"`
 	Score   string `json:"score,omitempty"`
-	Product bool   `json:"product"` // the score is the product of rows
+	Product bool   `json:"product"`         // the score is the product of rows
+	Alike   bool   `json:"alike,omitempty"` // images are compared with images by the score
 	Space   string `json:"space,omitempty"`
 	Twin    bool   `json:"twin,omitempty"` // by the momentum twins
 
@@ -238,6 +239,9 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	}
 	if done.Twin {
 		meta["twin"] = "true"
+	}
+	if done.Alike {
+		meta["alike"] = "true"
 	}
 	if done.weights != "" {
 		meta["weights"] = done.weights

@@ -24,7 +24,7 @@ const imageFeatures = "image_features"
 type rowEncoder struct {
 	t     *run.Trained
 	dim   int           // C
-	score scoring.Score // has no terms for a system of images alone
+	score scoring.Score // has no terms for a system of images alone without identities
 }
 
 // newRowEncoder asks a loaded model for its space and score.
@@ -34,7 +34,7 @@ func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
 	case r.classes():
 		r.dim = t.Model.Image().Width()
 		return r, nil
-	case t.Config.Has(section.ImagesAlone):
+	case t.Config.Has(section.ImagesAlone) && !t.Config.Has(section.Identities):
 		r.dim = t.Model.Image().Dim()
 		return r, nil
 	}
@@ -45,7 +45,8 @@ func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
 
 // classes says whether images are class tokens before any head, of systems whose head is for training alone.
 func (r rowEncoder) classes() bool {
-	return r.t.Config.Has(section.ImagesAlone) && !r.t.Config.Has(section.OneEncoder)
+	c := r.t.Config
+	return c.Has(section.ImagesAlone) && !c.Has(section.OneEncoder) && !c.Has(section.Identities)
 }
 
 // folds says whether images are changed by the score, so that both forms are stored.
@@ -58,6 +59,7 @@ func (r rowEncoder) describe(done *Result) {
 	done.Dim = r.dim
 	if len(r.score.Terms) > 0 {
 		done.Space, done.Score, done.Product = r.t.Config.Model.Head.Topology, r.score.String(), r.score.Folds()
+		done.Alike = r.t.Config.Has(section.Identities)
 		if r.t.Config.Has(section.Fitted) {
 			done.Space = "sphere" // of any map
 		}

@@ -36,7 +36,8 @@ def attention(query, context, smooth, focal):
     attn = l2norm(attn, 1).T
     attn = torch.softmax(attn * smooth, dim=-1)
     if focal:
-        keep = attn * attn.shape[1] - attn.sum(-1, keepdim=True) > 0
+        confidence = attn.sqrt() if focal == "prob" else torch.ones_like(attn)
+        keep = ((attn.unsqueeze(-1) - attn.unsqueeze(-2)) * confidence.unsqueeze(-2)).sum(-1) > 0
         attn = torch.where(keep, attn, 0)
         attn = attn / attn.sum(-1, keepdim=True)
     return attn
@@ -82,6 +83,8 @@ case("t2i_mean_metrics", ("xa", "xs"), i2t=False, smooth=9, pool=0)
 case("i2t_lse_metrics", ("xa", "xs"), i2t=True, smooth=4, pool=5)
 case("t2i_focal", (), i2t=False, smooth=20, pool=0, focal=True)
 case("i2t_focal_similarity", ("xs",), i2t=True, smooth=4, pool=0, focal=True)
+case("t2i_focal_prob", (), i2t=False, smooth=20, pool=0, focal="prob")
+case("i2t_focal_prob", (), i2t=True, smooth=4, pool=0, focal="prob")
 
 out = pathlib.Path("ops/interaction/testdata/cross.json")
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

@@ -119,8 +119,8 @@ __device__ bool row_of(float *&out, int64 &at, int &lo, int &hi, const Side &row
 
 #define EACH_COLUMN(c, lo, hi) for (int c = lo + LANE; c < hi; c += WARP)
 
-// out = softmax of scale x over the tokens of each context, with a bound over those above it; with focal weights not above their
-// mean are left out. out may be x.
+// out = softmax of scale x over the tokens of each context, with a bound over those above it; with focal 1 weights not above their
+// mean are left out, with 2 those not above their mean weighted by their square roots. out may be x.
 extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const float *x, const float *bound, float scale, int focal, BLOCK) {
   SIDES;
   int64 at;
@@ -135,11 +135,16 @@ extern "C" __global__ void __launch_bounds__(256) softmax(float *out, const floa
   sum = sum == 0 ? 0 : 1 / sum;
   EACH_COLUMN(c, lo, hi) w[c] *= sum;
   if (!focal) return;
-  float all = 0, kept = 0;
+  float all = 0, roots = 0, kept = 0;
   top = -INFINITY_F;
   EACH_COLUMN(c, lo, hi) all += w[c], top = fmaxf(top, w[c]);
-  float mean = warp_sum(all) / (hi - lo) * (1 + EQUAL);
-  if (!(warp_max(top) > mean)) return;
+  float mean = warp_sum(all) / (hi - lo);
+  if (!(warp_max(top) > mean * (1 + EQUAL))) return;
+  if (focal == 2) {
+    all = 0;
+    EACH_COLUMN(c, lo, hi) all += w[c] * sqrtf(w[c]), roots += sqrtf(w[c]);
+    mean = warp_sum(all) / warp_sum(roots);
+  }
   EACH_COLUMN(c, lo, hi) kept += w[c] > mean ? w[c] : 0.f;
   kept = 1 / warp_sum(kept);
   EACH_COLUMN(c, lo, hi) w[c] = w[c] > mean ? w[c] * kept : 0.f;

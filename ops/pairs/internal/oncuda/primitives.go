@@ -128,12 +128,13 @@ func (s Sides) Dot(g, h Grid, other int) cuda.Steps {
 // warps is the grid of a kernel with a warp for each of n results.
 func warps(n int) cuda.Grid { return cuda.Each(32 * n) }
 
-// Softmax is the step of a softmax over the tokens of contexts, of those above the second operand with above.
-func (s Sides) Softmax(scale float32, above, focal bool) cuda.Steps {
+// Softmax is the step of a softmax over the tokens of contexts, of those above the second operand with above; kept says
+// which weights stay, as in pairs.cu.
+func (s Sides) Softmax(scale float32, above bool, kept int) cuda.Steps {
 	return cuda.On(func(c *exec.DeviceCall) cuda.Step {
 		k := cuda.Load(c, source, "softmax")
 		return func() {
-			args := []any{c.Out, c.In[0], nil, scale, focal}
+			args := []any{c.Out, c.In[0], nil, scale, kept}
 			if above {
 				args[2] = c.In[1]
 			}
