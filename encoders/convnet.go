@@ -39,6 +39,8 @@ type ConvNet struct {
 	Eps float64 `toml:"eps" fixed:"meaning" max:"0.1"`
 	// a layer norm behind the mean of the last places
 	FinalNorm bool `toml:"final_norm" fixed:"model"`
+	// its epsilon; 0: eps
+	FinalEps float64 `toml:"final_eps" when:"final_norm=true" fixed:"meaning" max:"0.1"`
 	// what a block of ConvNeXt adds is scaled by channel
 	LayerScale bool `toml:"layer_scale" fixed:"model"`
 	// channels of the MLP of such a block are scaled by their share of the responses of an image (ConvNeXt V2, Woo et
@@ -59,7 +61,7 @@ func (n *ConvNet) Defaults() { *n = ConvNet{Activation: "relu", Gate: "sigmoid",
 
 // Check implements section.Checked.
 func (n *ConvNet) Check(k *section.Checker) {
-	k.NotNegative("eps", "pool_heads", "pool_width")
+	k.NotNegative("eps", "final_eps", "pool_heads", "pool_width")
 	image := section.Of[ImageOptions](k)
 	if image.Style != StyleConvNet {
 		return

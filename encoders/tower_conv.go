@@ -1,6 +1,7 @@
 package encoders
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/geoalign/geoalign/batch"
@@ -133,7 +134,7 @@ func (t ConvNetTower) Encode(c *Context, s Scope, in Inputs, want Want) Sequence
 	}
 	mean := nn.MeanTokens(s.tap.pooled(x, p), nil, p, 0)
 	if t.FinalNorm {
-		mean = norm(s, "norm", mean, float32(t.Eps))
+		mean = norm(s, "norm", mean, float32(cmp.Or(t.FinalEps, t.Eps)))
 	}
 	return placesBehind(mean, x, p, t.Channels(), want)
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -93,7 +94,7 @@ func (x *job) hfConvNeXt(n encoders.ConvNet) error {
 		return x.refuse("model.image.convnet.blocks", n.Blocks, "of networks of convolutions its classes ConvNextModel and ConvNextV2Model have those of patch, cx of 7 x 7 and four times the width, and down, with layer scale or norm of responses, a last norm and eps 1e-6")
 	}
 	class, config := "ConvNextModel", object{"model_type": "convnext", "num_channels": 3, "patch_size": patch, "num_stages": len(sizes), "hidden_sizes": sizes,
-		"depths": depths, "hidden_act": act, "layer_norm_eps": number(n.Eps), "layer_scale_init_value": 1e-6, "image_size": n.Size}
+		"depths": depths, "hidden_act": act, "layer_norm_eps": number(cmp.Or(n.FinalEps, n.Eps)), "layer_scale_init_value": 1e-6, "image_size": n.Size}
 	if n.ResponseNorm {
 		class, config["model_type"] = "ConvNextV2Model", "convnextv2"
 		delete(config, "layer_scale_init_value")

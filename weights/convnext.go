@@ -123,9 +123,6 @@ var convNeXt = family{
 		if strings.Contains(d.config.Architecture, "xxlarge") {
 			o.eps = 1e-5
 		}
-		if d.config.Eps > 1e-6 { // of the last norm alone
-			return fmt.Errorf("%s has layer_norm_eps = %g, and 1e-6 or less is read", d.path, d.config.Eps)
-		}
 		if _, first := d.file.Lookup("norm_pre.weight"); first {
 			return errors.New("its last norm stands before the mean of places (norm_pre), and one behind it is read")
 		}
@@ -140,6 +137,9 @@ var convNeXt = family{
 			return err
 		}
 		o.activation = act
+		if d.config.Eps > 0 { // of the last norm alone
+			d.set("model.image.convnet.final_eps", d.config.Eps)
+		}
 		return d.convNet(planNextOf(d.file), o)
 	},
 }

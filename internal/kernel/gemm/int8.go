@@ -28,7 +28,6 @@ type Int8 struct {
 	terms    int // codes in it: 4, 2 or 1
 	offset   int // what codes of A are raised by
 	maxRows  int // largest tile height
-	columns  int // bytes of a block of B
 	tiles    [][2]func(*byte)
 	quantize func(dst []byte, row []float32) (scale float32)
 	work     freelist.List[int8Work]
