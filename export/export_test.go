@@ -98,7 +98,7 @@ func TestRoundTrip(t *testing.T) {
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "image"}, "Dinov2Model", "dinov2", `model.image.style="dinov2" model.image.mlp=32`},
 		{"dinov2_mpnet", export.Options{To: export.HF, Side: "text"}, "MPNetModel", "mpnet", `model.text.style="mpnet"`},
 		{"dinov2_swiglu", export.Options{To: export.HF, Side: "image"}, "Dinov2WithRegistersModel", "dinov2", `model.image.activation="swiglu" model.image.mlp=24 model.image.registers=2`},
-		{"convnext", export.Options{To: export.HF, Side: "image"}, "ConvNextModel", "convnext", `model.image.convnet.activation="gelu" model.image.convnet.layer_scale=true`},
+		{"convnext", export.Options{To: export.HF, Side: "image"}, "ConvNextModel", "convnext", `model.image.convnet.activation="gelu" model.image.convnet.layer_scale=true model.image.convnet.final_eps=1e-12`},
 		{"convnext_v2", export.Options{To: export.HF, Side: "image"}, "ConvNextV2Model", "convnext", `model.image.convnet.activation="gelu_tanh" model.image.convnet.response_norm=true`},
 		{"dinov3", export.Options{To: export.HF, Side: "image"}, "DINOv3ViTModel", "dinov3", `model.image.registers=2 model.image.block.rotary="centred" model.image.block.theta=77`},
 		{"dinov3_gated", export.Options{To: export.HF, Side: "image"}, "DINOv3ViTModel", "dinov3", `model.image.activation="silu" model.image.block.gated=true`},

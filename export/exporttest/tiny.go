@@ -125,7 +125,7 @@ func Blocks() []Case {
 			"model.image.convnet.final_norm=true", "model.image.convnet.eps=1e-6"}, more)...)
 	}
 	return []Case{
-		next("convnext", "model.image.convnet.layer_scale=true", "model.image.convnet.activation=gelu"),
+		next("convnext", "model.image.convnet.layer_scale=true", "model.image.convnet.final_eps=1e-12", "model.image.convnet.activation=gelu"),
 		next("convnext_v2", "model.image.convnet.response_norm=true", "model.image.convnet.activation=gelu_tanh"),
 		of("dinov3", 0, "block", "bert", slices.Concat(dinov3, []string{"model.image.registers=2"})...),
 		of("dinov3_gated", 0, "block", "bert", slices.Concat(dinov3, []string{"model.image.block.gated=true", "model.image.activation=silu"})...),
