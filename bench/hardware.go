@@ -30,8 +30,7 @@ type Hardware struct {
 
 // instructionSets are the flags of /proc/cpuinfo that matter to a matrix product.
 var instructionSets = []string{"avx2", "fma", "avx_vnni", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni",
-	"avx512_bf16",
-	"avx512_fp16", "amx_tile", "amx_bf16"}
+	"avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16"}
 
 // ThisMachine describes the machine that the process runs on.
 func ThisMachine() Hardware {

@@ -19,10 +19,10 @@ import (
 // TestProcessor reads a text of the form that Linux gives (arch/x86/kernel/cpu/proc.c).
 func TestProcessor(t *testing.T) {
 	const text = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nstepping\t: 1\n" +
-		"flags\t\t: fpu avx2 avx512f avx512_bf16 avx512_vnni\n\nprocessor\t: 1\nmodel name\t: other\n"
+		"flags\t\t: fpu avx2 avx512f avx512_bf16 avx512_vnni sse4_2\n\nprocessor\t: 1\nmodel name\t: other\n"
 	h := processor(text)
 	if h.Model != "AMD EPYC" || h.Vendor != "AuthenticAMD" || h.Family != 26 || h.Number != 2 || h.Stepping != 1 ||
-		!slices.Equal(h.Sets, []string{"avx2", "avx512f", "avx512_bf16"}) {
+		!slices.Equal(h.Sets, []string{"avx2", "avx512f", "avx512_bf16", "avx512_vnni"}) {
 		t.Errorf("got %+v", h)
 	}
 	if h := processor(""); h.Model != "" || h.Sets != nil {
