@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,10 +48,13 @@ func arrange(root *cobra.Command) {
 	for _, s := range shelves {
 		root.AddGroup(&cobra.Group{ID: s.title, Title: s.title + ":"})
 	}
-	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	addFlagUsages()
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(),
 		".FlagUsages | trimTrailingWhitespaces", " | flagUsages | trimTrailingWhitespaces"))
 }
+
+// addFlagUsages is called once: cobra has one table of such functions for all roots.
+var addFlagUsages = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", flagUsages) })
 
 // flagUsages is what pflag says of flags, but for the values of those of yes or no.
 func flagUsages(flags *pflag.FlagSet) string {
