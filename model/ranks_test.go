@@ -76,7 +76,7 @@ func rankCases() map[string]rankCase {
 		"clip, ids":                with(clip),
 		"clip, sigmoid":            with(clip, pair, []string{"objective.siglip.weight=1", "objective.itc.in_batch_weight=0"}),
 		"clip, sigmoid ids":        with(clip, []string{"objective.siglip.weight=1"}),
-		"clip, gru":                with(clip, pair, []string{"model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
+		"clip, gru":                with(clip, pair, []string{"objective.itc.temperature=0.07", "objective.itc.temperature_max=0.5", "model.text.style=gru", "model.text.gru.embedding=6", "model.text.layers=2"}),
 		"clip, patches":            with(clip, pair, []string{"model.image.keep_patches=0.5"}),
 		"clip, network":            with(clip, []string{"objective.itc.score=gssf", "objective.gssf.form=mlp", "objective.gssf.hidden=6"}),
 		"clip, hinge": with(clip, []string{"objective.itc.in_batch_weight=0", "objective.hinge.weight=1", "objective.hinge.margin=1.5", "objective.hinge.warmup_steps=2",
