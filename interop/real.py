@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -285,24 +286,26 @@ def compare_scores(np, peers, folder, table, int8):
 
 
 def speed(what, binary, model, path, texts, peers):
-    """Prints texts per second, and the median time of one text alone."""
-    print(what)
+    """Prints texts per second and the time of one text alone, by medians of as many passes for all, and its least time: one
+    far below the median tells of a machine that is busy otherwise."""
+    passes = max(3, 1000 // len(texts))
+    print(f"{what}: {passes} passes")
     environment = dict(os.environ, GEOALIGN_REAL_MODEL=model, GEOALIGN_REAL_TEXTS=path)
-    out = subprocess.run([binary, "-test.run", "^$", "-test.bench", "Texts", "-test.benchtime", "3x"], env=environment,
-                         check=True, stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run([binary, "-test.run", "^$", "-test.bench", "Texts", "-test.benchtime", f"{passes}x"],
+                         env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
     print("\n".join(line for line in out.splitlines() if line.startswith("Benchmark")))
+
+    def timed(encode, list):
+        begin = time.perf_counter()
+        encode(list)
+        return time.perf_counter() - begin
+
     for name, encode in peers.items():
-        passes, each = [], []
-        for i in range(4):
-            begin = time.perf_counter()
-            encode(texts)
-            passes.append(time.perf_counter() - begin)
-        for text in texts[:100] * 2:
-            begin = time.perf_counter()
-            encode([text])
-            each.append(time.perf_counter() - begin)
-        passes, each = sorted(passes[1:]), sorted(each)
-        print(f"{name}: {len(texts) / passes[1]:.0f} texts/s (median of 3), {1000 * each[len(each) // 2]:.2f} ms for one text alone (median)")
+        encode(texts)
+        together = statistics.median(timed(encode, texts) for _ in range(passes))
+        alone = sorted(timed(encode, [text]) for _ in range(passes) for text in texts[:100])
+        print(f"{name}: {len(texts) / together:.0f} texts/s, {1000 * statistics.median(alone):.2f} ms for one text alone, "
+              f"{1000 * alone[0]:.2f} at best")
 
 
 if __name__ == "__main__":

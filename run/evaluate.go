@@ -231,7 +231,7 @@ func textColumns(cfg config.Config, tok *tokenizer.Tokenizer) *data.Texts {
 
 // cleaner cleans a text as the captions of a configuration are.
 func cleaner(cfg config.Config) func(string) string {
-	return (&tasks.Setup{Source: cfg.Source()}).Cleaned
+	return func(text string) string { return data.Clean(cfg.Data.Clean, text, cfg.Data.MaxWords) }
 }
 
 // Texts is a gallery of texts that no split has, cleaned as captions are: the columns of the tokenizer.

@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/geoalign/geoalign/internal/kernel/gemm"
 
-// PackWeights packs op(B) of p for products like p: the same B, K and N, about as many rows. Products that name it as
+// PackWeights packs op(B) of p for products like p: the same B, K and N, any rows. Products that name it as
 // their Packed give the same bits as those of the built-in product without it, and do not pack. The result is nil where
 // packing would save nothing: operands are converted, or there is no assembly. It allocates N x K x 4 bytes, half of it
 // in bfloat16. In the precision int8 it rounds them to 8 bits, and products that name the result are products in int8.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/geoalign/geoalign/internal/allocs"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -54,7 +55,7 @@ func TestForwardAlone(t *testing.T) {
 }
 
 // TestPackedWeights: a linear layer, and parts of one, by weights that are packed once have the bits that they have without, for
-// one row and for many, and every part is packed once.
+// one row and for many, every part is packed once, and a run allocates nothing.
 func TestPackedWeights(t *testing.T) {
 	const in, out = 70, 96
 	for _, precision := range []string{"fp32", "bf16"} {
@@ -83,6 +84,9 @@ func TestPackedWeights(t *testing.T) {
 					m.SetPacks(w, &packs)
 				}
 				check.OK(t, m.RunAll())
+				if n := allocs.PerRun(5, func() { check.OK(t, m.RunAll()) }); n != 0 {
+					t.Errorf("%s, %d rows: %v allocations a run", precision, rows, n)
+				}
 				for _, n := range outputs {
 					v := check.Get(m.Value(n))(t)
 					results[i] = append(results[i], slices.Clone(v.F32))
