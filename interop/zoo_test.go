@@ -23,68 +23,92 @@ import (
 // TestZoo: tiny models of odd settings that the real packages make compute here what they compute there, or are refused
 // in a line. GEOALIGN_ZOO names families of interop/zoo.py, all without it.
 func TestZoo(t *testing.T) {
-	folder := t.TempDir()
-	script := exec.CommandContext(t.Context(), python(t), append([]string{"zoo.py", folder},
+	z := makeZoo(t, "zoo.py")
+	z.each(t, func(t *testing.T, e *safetensors.File, path string, r *zooRow) error {
+		m, err := weights.Open(path)
+		if err != nil {
+			return err
+		}
+		defer m.Close()
+		if len(m.Unlike) > 0 { // import refuses it
+			return fmt.Errorf("unlike: %v", m.Unlike[0])
+		}
+		words := 0
+		if info, ok := e.Lookup("input_ids"); ok {
+			words = info.Shape[1]
+		}
+		var p encoders
+		if m.Encoder.Side == "" { // both towers are one encoder of pairs
+			p = openStored(t, path, words).encoders
+		} else {
+			p = openTower(t, m, words)
+		}
+		r.worst = max(r.worst, compareOutputs(t, e, p, words))
+		if _, ok := e.Lookup("image_hidden_exact"); ok {
+			exact, none := floats(t, e, "image_hidden_exact"), func(int) bool { return false }
+			b := batch.New(examples)
+			b.SetFloats(batch.Images, floats(t, e, "pixel_values"))
+			states, _ := check.Get2(p.image.Encode(t.Context(), b))(t)
+			name := filepath.Base(path)
+			r.here64 = max(r.here64, largestDifference(t, name, states, exact, 1, none))
+			r.package64 = max(r.package64, largestDifference(t, name, floats(t, e, "image_hidden"), exact, 1, none))
+		}
+		return nil
+	})
+}
+
+// zoo is a folder of tiny models, FAMILY-NUMBER, with what their packages compute in FAMILY-NUMBER.safetensors.
+type zoo struct{ folder string }
+
+// zooRow is what became of the models of a family.
+type zooRow struct {
+	equal, refused int
+	worst          float64
+	package64      float64 // of the package's float32 from its float64
+	here64         float64 // of what is computed here from that
+}
+
+// makeZoo has a script make the models.
+func makeZoo(t *testing.T, script string) zoo {
+	t.Helper()
+	z := zoo{t.TempDir()}
+	c := exec.CommandContext(t.Context(), python(t), append([]string{script, z.folder},
 		strings.Fields(os.Getenv("GEOALIGN_ZOO"))...)...)
-	script.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "CUDA_VISIBLE_DEVICES=")
-	out, err := script.CombinedOutput()
+	c.Env = append(os.Environ(), "HF_HUB_OFFLINE=1", "CUDA_VISIBLE_DEVICES=")
+	out, err := c.CombinedOutput()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() == lacksPackage {
 		t.Skip(strings.TrimSpace(string(out)))
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	type row struct {
-		equal, refused int
-		worst          float64
-		package64      float64 // of the package's float32 from its float64
-		here64         float64 // of what is computed here from that
-	}
-	families := map[string]*row{}
-	for _, path := range check.Get(filepath.Glob(filepath.Join(folder, "*.safetensors")))(t) {
-		name := strings.TrimSuffix(filepath.Base(path), ".safetensors")
+	return z
+}
+
+// each compares every model, in a test of its own, and prints a table of the families. The error of compare is that of a
+// model that is refused, which must be one clear line.
+func (z zoo) each(t *testing.T, compare func(t *testing.T, e *safetensors.File, path string, r *zooRow) error) {
+	families := map[string]*zooRow{}
+	for _, outputs := range check.Get(filepath.Glob(filepath.Join(z.folder, "*.safetensors")))(t) {
+		path := strings.TrimSuffix(outputs, ".safetensors")
+		name := filepath.Base(path)
 		family := name[:strings.LastIndexByte(name, '-')]
 		if families[family] == nil {
-			families[family] = &row{}
+			families[family] = &zooRow{}
 		}
+		r := families[family]
 		t.Run(name, func(t *testing.T) {
-			e := check.Get(safetensors.Open(path))(t)
+			e := check.Get(safetensors.Open(outputs))(t)
 			defer e.Close()
-			m, err := weights.Open(filepath.Join(folder, name))
-			if err != nil {
-				families[family].refused++
-				t.Log(err)
-				if strings.Contains(err.Error(), "\n") || len(strings.ReplaceAll(err.Error(), folder, "")) > 400 {
-					t.Errorf("a refusal is one clear line (got %v)", err)
-				}
+			err := compare(t, e, path, r)
+			if err == nil {
+				r.equal++
 				return
 			}
-			defer m.Close()
-			if len(m.Unlike) > 0 { // import refuses it
-				families[family].refused++
-				t.Log(m.Unlike)
-				return
-			}
-			words := 0
-			if info, ok := e.Lookup("input_ids"); ok {
-				words = info.Shape[1]
-			}
-			var p encoders
-			if m.Encoder.Side == "" { // both towers are one encoder of pairs
-				p = openStored(t, filepath.Join(folder, name), words).encoders
-			} else {
-				p = openTower(t, m, words)
-			}
-			families[family].worst = max(families[family].worst, compareOutputs(t, e, p, words))
-			families[family].equal++
-			if _, ok := e.Lookup("image_hidden_exact"); ok {
-				exact, none := floats(t, e, "image_hidden_exact"), func(int) bool { return false }
-				b := batch.New(examples)
-				b.SetFloats(batch.Images, floats(t, e, "pixel_values"))
-				states, _ := check.Get2(p.image.Encode(t.Context(), b))(t)
-				r := families[family]
-				r.here64 = max(r.here64, largestDifference(t, name, states, exact, 1, none))
-				r.package64 = max(r.package64, largestDifference(t, name, floats(t, e, "image_hidden"), exact, 1, none))
+			r.refused++
+			t.Log(err)
+			if text := strings.ReplaceAll(err.Error(), z.folder, ""); strings.Contains(text, "\n") || len(text) > 400 {
+				t.Errorf("a refusal is one clear line (got %v)", err)
 			}
 		})
 	}
@@ -97,7 +121,7 @@ func TestZoo(t *testing.T) {
 		}
 	}
 	t.Logf("made by %s\n| family | models | refused | largest difference |\n|---|---|---|---|%s",
-		check.Get(os.ReadFile(filepath.Join(folder, "versions.txt")))(t), text)
+		check.Get(os.ReadFile(filepath.Join(z.folder, "versions.txt")))(t), text)
 }
 
 // openTower opens one tower by its settings, with a tiny one of the other side.
