@@ -10,7 +10,7 @@ type Candidates struct {
 	Texts  [][]int // per image
 	Images [][]int // per text
 
-	textScores, imageScores [][]float32 // by the first score, alike
+	textScores, imageScores [][]float32 // by the first score, alike; nil of lists that no Ranker made
 }
 
 // Candidates returns the lists that were kept; nil when NewRanker was told to
@@ -48,7 +48,7 @@ func ShareOf(n, rank, ranks int) (lo, hi int) {
 
 // PairScorer scores candidates with a slower model, such as the matching head
 // on fused tokens. dst has the length of the candidate list, and holds the
-// first scores.
+// first scores, or zeros of lists that no Ranker made.
 type PairScorer interface {
 	// ScoreTexts scores texts for one image.
 	ScoreTexts(image int, texts []int, dst []float32) error
@@ -57,7 +57,8 @@ type PairScorer interface {
 }
 
 // Rerank returns the ranks after the candidates were scored again (ALBEF,
-// evaluation step two). What the scorer makes of both scores orders them. Each direction has its own lists, so one pair can be scored twice.
+// evaluation step two). What the scorer makes of both scores orders them. Each
+// direction has its own lists, so one pair can be scored twice.
 //
 // Candidates outside a query's list stay behind all candidates inside, in the
 // order of the first score: a query with no positive in its list keeps its
@@ -74,8 +75,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			out.I2T[i], out.I2TTies[i] = first.I2T[i], tieOf(first.I2TTies, i)
 			continue
 		}
-		scores = resize(scores, len(texts))
-		copy(scores, cand.textScores[i])
+		scores = firstScores(scores, cand.textScores, i, len(texts))
 		if err := scorer.ScoreTexts(i, texts, scores); err != nil {
 			return nil, err
 		}
@@ -94,8 +94,7 @@ func Rerank(c *Correspondence, first *Ranks, cand *Candidates, scorer PairScorer
 			out.T2I[j], out.T2ITies[j] = first.T2I[j], tieOf(first.T2ITies, j)
 			continue
 		}
-		scores = resize(scores, len(images))
-		copy(scores, cand.imageScores[j])
+		scores = firstScores(scores, cand.imageScores, j, len(images))
 		if err := scorer.ScoreImages(j, images, scores); err != nil {
 			return nil, err
 		}
@@ -125,6 +124,16 @@ func RankAndKeep(c *Correspondence, chunk, topK int, source Source) (first *Rank
 		return nil, nil, err
 	}
 	return first, r.Candidates(), nil
+}
+
+// firstScores fills dst with the n first scores of a query, or zeros where there are none.
+func firstScores(dst []float32, of [][]float32, query, n int) []float32 {
+	dst = resize(dst, n)
+	clear(dst)
+	if of != nil {
+		copy(dst, of[query])
+	}
+	return dst
 }
 
 // RankAndRerank ranks by source, keeps the topK candidates of each query, has

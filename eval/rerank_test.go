@@ -162,8 +162,7 @@ func TestRerankWithoutList(t *testing.T) {
 	c := gallery(t, []int{1, 2}, []int{1, 2})
 	first := &Ranks{I2T: []int{1, 1}, T2I: []int{1, 1}}
 	ideal := &tableScorer{texts: 2, i2t: []float32{1, 0, 0, 1}, t2i: []float32{1, 0, 0, 1}}
-	got, err := Rerank(c, first, &Candidates{Texts: [][]int{nil, {0, 1}}, Images: [][]int{{0, 1}, nil},
-		textScores: make([][]float32, 2), imageScores: make([][]float32, 2)}, ideal)
+	got, err := Rerank(c, first, &Candidates{Texts: [][]int{nil, {0, 1}}, Images: [][]int{{0, 1}, nil}}, ideal)
 	if want := (&Ranks{I2T: []int{1, 0}, T2I: []int{0, 1}}); err != nil || !sameRanks(got, want) {
 		t.Errorf("ranks %v, %v, want %v", got, err, want)
 	}

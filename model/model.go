@@ -187,8 +187,16 @@ func (m *Model) Vocab() int { return m.o.Vocab }
 // Config returns the configuration that the model was built from.
 func (m *Model) Config() config.Config { return m.cfg }
 
-// Temperature returns the temperature that scores are divided by.
-func (m *Model) Temperature() float64 { return temperature(m.params) }
+// Temperature returns the temperature that scores are divided by in training, 0 where the model has none. Of a model that
+// was opened it reads the parameter; the error is that of the store.
+func (m *Model) Temperature() (float64, error) {
+	for _, name := range []string{objectives.LogScaleName, objectives.TemperatureName} {
+		if _, _, err := m.params.stored(name); err != nil {
+			return 0, err
+		}
+	}
+	return temperature(m.params), nil
+}
 
 // hasPatches says whether images are patches, or places of a residual network, in a square.
 func (m *Model) hasPatches() bool {

@@ -61,6 +61,9 @@ func TestOpenReadsWhatIsAskedFor(t *testing.T) {
 			t.Errorf("%s was read", name)
 		}
 	}
+	if got, err := x.Temperature(); err != nil || got != m.Temperature() || got == 0 {
+		t.Errorf("temperature %v (%v), want %v", got, err, m.Temperature())
+	}
 	p := x.Params()
 	if len(p.Grads()) > 0 || len(p.momentum) > 0 || len(p.Values()) > 0 {
 		t.Errorf("%d gradients and %d twins in a model for inference", len(p.Grads()), len(p.momentum))

@@ -192,6 +192,9 @@ func (p *Trainer) Chance() []Part {
 	return known
 }
 
+// Temperature returns the temperature that scores are divided by, 0 where the model has none.
+func (p *Trainer) Temperature() float64 { return temperature(p.params) }
+
 // ClampTemperature keeps the temperature in its range. With
 // objective.itc.log_temperature the scale 1/temperature is capped, as CLIP caps it.
 func (p *Trainer) ClampTemperature() { clampTemperature(p.params, p.cfg) }

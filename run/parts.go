@@ -15,7 +15,7 @@ func partsOf(m Model) tasks.Model {
 	if !ok {
 		return x
 	}
-	x.Temperature = t.Model.Temperature()
+	x.Temperature = t.Model.Temperature
 	x.Interaction, x.Heat = t.Interaction(), heatMapper{t.Explainer()}
 	if c := t.Classifier(); c != nil {
 		x.Classifier = c

@@ -11,7 +11,7 @@ import (
 type Model struct {
 	Image, Text TextEncoder                   // sides
 	Score       func() (scoring.Score, error) // by which features of images and texts are compared
-	Temperature float64                       // that scores were divided by in training
+	Temperature func() (float64, error)       // that scores were divided by in training, 0: none
 	Interaction Interaction
 	Matcher     Matcher
 	Classifier  Classifier

@@ -38,10 +38,11 @@ type Set struct {
 	NotFinite int                  // numbers that are none, read as 0: the audio features of MOSEI have some
 }
 
-// Load reads a .npz or .safetensors file with the array labels (N, 1), or (N, 7) with the emotions, either also as (N, 1,
-// 1) and (N, 1, 7), and an array (N, L, D) of each of some modalities. Steps of zeros before or behind a sequence are padding, those within it are not. Modalities need not
-// have one L: they are pooled each by itself. They must have one N. A modality may also be (N, D), which is pooled
-// already. An error names the file and the array.
+// Load reads a .npz or .safetensors file with the array labels (N, 1), or (N, 7) with the emotions, either also as
+// (N, 1, 1) and (N, 1, 7), and an array (N, L, D) of each of some modalities. Steps of zeros before or behind a
+// sequence are padding, those within it are not. Modalities need not have one L: they are pooled each by itself.
+// They must have one N. A modality may also be (N, D), which is pooled already. An error names the file and the
+// array.
 func Load(path string, modalities []string) (*Set, error) {
 	s := &Set{Pooled: map[string][]float32{}, Width: map[string]int{}, Empty: map[string]int{}}
 	wrong := func(name string, err error) error {

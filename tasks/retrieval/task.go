@@ -52,7 +52,9 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 		ImageID: s.Galleries.ImageID, MeanTies: o.MeanTies, RerankTop: o.RerankTop, Folds: o.Folds,
 	}
 	if o.RerankSum {
-		r.RerankTemperature = s.Model.Temperature
+		if r.RerankTemperature, err = s.Model.Temperature(); err != nil {
+			return nil, err
+		}
 	}
 	scores, err := r.Run(ctx)
 	scores.KeepBy = o.KeepBy
