@@ -182,7 +182,7 @@ var others = map[string]string{
 // when, how fast, what becomes of bad luck, of more words than are here, and what images with several captions, or that are
 // no squares, are.
 var unseen = []string{
-	"run.name", "run.out", "data.max_pixels", "data.changed", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "model.interaction.focus", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "model.image.centre", "train.log_every_steps",
+	"eval.rerank_score", "run.name", "run.out", "data.max_pixels", "data.changed", "data.max_bad_share", "data.scenes.test_samples", "data.pairs.test_samples", "eval.probe_decay", "eval.probe_neighbours", "eval.probe_hold", "eval.beside", "eval.sentences.tasks", "data.sentences.test_files", "data.sentence_pairs.test_files", "model.interaction.penalty", "model.interaction.focus", "eval.zeroshot.average", "eval.zeroshot.templates", "train.max_steps", "train.max_epochs", "train.max_samples", "train.max_minutes", "data.workers", "data.prefetch", "data.cache_dir", "data.cache_max_gb", "objective.itc.positives", "model.image.resize", "model.image.crop", "model.image.centre", "train.log_every_steps",
 	"train.eval_every_steps", "train.on_nan", "eval.batch_size", "compute.backend", "compute.device", "compute.threads", "compute.recompute", "compute.check_nan", "objective.geometric.chunk", "eval.grounding.mode", "eval.grounding.layer",
 	"train.save_every_steps", "train.save_every_minutes", "train.keep_best_by", "train.keep_last", "train.keep_best", "train.keep_every_steps",
 }
@@ -190,7 +190,6 @@ var unseen = []string{
 // unseenIn are further such keys of some runs: evaluations of which read files of their own, in few pairs, and two texts in one have their
 // own template.
 var unseenIn = map[string][]string{
-	"all of albef": {"eval.rerank_score"}, // both scores give its few pairs one order; other runs show it
 	"simcse, triplets": {"eval.split", "eval.max_images", "eval.sentences.folder", "eval.sentences.split", "eval.sentences.rules", "eval.sentences.max_train", "eval.sentences.max_pairs", "eval.sentences.isotropy"},
 	"clip, grounded":   {"data.scenes.epoch_samples", "data.sentences.val_files", "data.sentences.sentence", "data.drop_last"}, // epochs of whole batches, and lines
 	// What other evaluations of such a model read, by its features; and scenes whose sentences need no cleaning.

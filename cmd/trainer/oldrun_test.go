@@ -111,6 +111,19 @@ func (r oldRun) infer(t *testing.T, dir string, want oldNumbers) {
 	contains(t, stdout, fmt.Sprint(r.steps))
 }
 
+// TestRerankScore: a stored run re-ranks by the sum of both scores otherwise than by the matching head alone.
+func TestRerankScore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	check.OK(t, os.CopyFS(dir, os.DirFS("testdata/oldruns/quickstart-v0")))
+	eval := func(score string) string {
+		out, _ := must(t, exitDone, "eval", dir, "--json", "--set", "eval.rerank_top=8", "--set", "eval.rerank_score="+score)
+		return out
+	}
+	if match, sum := eval("match"), eval("sum"); match == sum {
+		t.Errorf("both give %s", match)
+	}
+}
+
 // finetune makes some steps of a new run from the parameters of the old one.
 func (r oldRun) finetune(t *testing.T, dir string, want oldNumbers) {
 	out := filepath.Join(t.TempDir(), "tuned")
