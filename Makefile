@@ -3,10 +3,11 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GORELEASER = github.com/goreleaser/goreleaser/v2@v2.13.3
+HUGO = github.com/gohugoio/hugo@v0.163.3
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 .DEFAULT_GOAL := help
-.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated release reproducible ci
+.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated release reproducible site ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -102,6 +103,10 @@ release: ## programs, archives, a Debian package, checksums and lists of modules
 
 reproducible: ## build the static program in this folder and in a copy of it, and compare the bytes
 	@GO="$(GO)" sh tools/reproducible.sh
+
+site: ## README and docs/ as HTML with a search box in dist/site; the first time Hugo is downloaded and built
+	CGO_ENABLED=0 GOBIN="$(CURDIR)/bin" $(GO) install $(HUGO)
+	bin/hugo build --source tools/site --destination "$(CURDIR)/dist/site" --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
 
 generated: ## check that generated files are what their generators make
 	@GO="$(GO)" sh tools/generated.sh

@@ -1,0 +1,5 @@
+const pages = [
+{{- range site.RegularPages }}
+{url: {{ strings.TrimPrefix "/" .RelPermalink | jsonify }}, text: {{ .RawContent | jsonify }}},
+{{- end }}
+];
