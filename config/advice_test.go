@@ -81,7 +81,7 @@ func newAdviceWorld(t *testing.T) *adviceWorld {
 		if _, ok := v.(string); !ok {
 			continue
 		}
-		for _, base := range []string{"../configs/quickstart.toml", "../configs/gssf-scan.toml", "../configs/heads.toml"} {
+		for _, base := range []string{"../configs/scenes.toml", "../configs/gssf-scan.toml", "../configs/heads.toml"} {
 			_, err := Load(base, []string{Override(p, "?")})
 			if err == nil || w.words[p] != nil {
 				continue

@@ -64,7 +64,7 @@ func TestClassificationSettings(t *testing.T) {
 // TestKeptByANumberOfAnotherTask: a number of the evaluation of the checkpoint's own task is none of that of another task, and train.keep_best_by
 // names it no more; one that is evaluated beside both stays.
 func TestKeptByANumberOfAnotherTask(t *testing.T) {
-	base := check.Get(config.Load("../configs/quickstart.toml", nil))(t)
+	base := check.Get(config.Load("../configs/scenes.toml", nil))(t)
 	for _, by := range []string{"eval/retrieval/first/i2t_r1", "eval/sts/stsb/spearman", config.KeepByFirst} {
 		base.Train.KeepBestBy = by
 		for _, task := range FinetuneTasks() {

@@ -4,7 +4,7 @@
 # ranks on different hosts see each other over the link alone. Needs root, iproute2 and Open MPI.
 #
 #   tools/hosts.sh -n 2 -r 1gbit -- bin/trainer bench --config configs/bench/albef-small.toml --set compute.threads=1
-#   tools/hosts.sh -n 2 -s 2 -r 10gbit -- bin/trainer train --config configs/quickstart.toml
+#   tools/hosts.sh -n 2 -s 2 -r 10gbit -- bin/trainer train --config configs/scenes.toml
 #
 #   -n hosts   (2)
 #   -s slots   ranks on each host (1)

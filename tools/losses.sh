@@ -11,7 +11,7 @@
 set -eu
 bin=$(realpath "$1") data=$(realpath "$2") configs=$(realpath "$(dirname "$0")/../configs")
 shift 2
-[ $# -gt 0 ] || set -- quickstart connector words captioning places vqa $(cd "$configs" && find . -name '*.toml' ! -path './ablation/*' | sort | sed 's,^\./,,; s,\.toml$,,')
+[ $# -gt 0 ] || set -- scenes connector words captioning places vqa $(cd "$configs" && find . -name '*.toml' ! -path './ablation/*' | sort | sed 's,^\./,,; s,\.toml$,,')
 tune= # programs of before this key was gone chose kernels by measuring
 ! "$bin" doctor --help | grep -q -e --tune || tune=compute.tune=off
 tmp=$(mktemp -d)
@@ -38,7 +38,7 @@ settings() {
 	case $1 in
 	bench/gera) echo "objective.geometric.neighbours=4" ;;
 	bench/albef*) echo "model.text.fusion_layers=1 queue.size=256 data.vocab_size=1000" ;;
-	quickstart | ideas/* | geo* | moco* | swav* | vipmm* | flickr8k) echo "queue.size=512 queue.start_steps=10" ;;
+	scenes | quickstart | ideas/* | geo* | moco* | swav* | vipmm* | flickr8k) echo "queue.size=512 queue.start_steps=10" ;;
 	esac
 	case $1 in
 	geo* | ideas/geodesic) echo "objective.geodesic.layers=4,16 objective.geodesic.period_steps=10" ;;
@@ -50,7 +50,7 @@ for name; do
 	command=train config=$name
 	case $name in
 	captioning) command="finetune --checkpoint runs/words" ;;
-	connector) config=quickstart ;; # which configs/geomm-mafa.toml asks
+	connector) config=scenes ;; # which configs/geomm-mafa.toml asks
 	esac
 	flags=
 	for s in $(settings "$name") compute.backend=builtin compute.threads=1 $tune train.log_every_steps=1 train.save_every_steps=0 \

@@ -12,7 +12,7 @@ import (
 // armVariable holds the command line of a trainer for arm64: of an emulator and the program.
 const armVariable = "GEOALIGN_ARM64"
 
-// Three steps of the quickstart have the losses on arm64 that they have on amd64 by AVX2, whose sums have the order of
+// Three steps of scenes.toml have the losses on arm64 that they have on amd64 by AVX2, whose sums have the order of
 // those by NEON.
 func TestQuickstartOnARM64(t *testing.T) {
 	command := strings.Fields(os.Getenv(armVariable))
@@ -20,7 +20,7 @@ func TestQuickstartOnARM64(t *testing.T) {
 		t.Skip(armVariable + " names no trainer for arm64: make arm sets it, where there is qemu-aarch64")
 	}
 	args := func(out string) []string {
-		return append([]string{"train", "--config", filepath.Join("..", "..", "configs", "quickstart.toml"), "--out", out, "--resume", "never", "--quiet"},
+		return append([]string{"train", "--config", filepath.Join("..", "..", "configs", "scenes.toml"), "--out", out, "--resume", "never", "--quiet"},
 			sets("train.max_steps=3", "train.batch_size=8", "train.log_every_steps=1", "train.keep_best=0", "compute.threads=2", "queue.start_steps=1",
 				"data.scenes.epoch_samples=64", "data.scenes.test_samples=32", "eval.batch_size=16")...)
 	}

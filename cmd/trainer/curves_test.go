@@ -77,8 +77,8 @@ func curveRuns(images, judge, features string) []curveRun {
 	views := slices.Concat(curveScale, curveImages, curveQueue, curveGraph, []string{"data.root=" + images})
 	with := func(set []string, more ...string) []string { return slices.Concat(set, more) }
 	return []curveRun{
-		{"albef", "quickstart", albef},
-		{"albef-accumulate", "quickstart", with(albef, "train.accumulate_steps=2")},
+		{"albef", "scenes", albef},
+		{"albef-accumulate", "scenes", with(albef, "train.accumulate_steps=2")},
 		{"clip", "clip", slices.Concat(dual, curveMulti)},
 		{"clip-words-patches", "clip", with(dual, "model.head.topology=sphere", "objective.word_patch.weight=1", "objective.token_image.weight=1", "objective.text_swap.weight=1", "objective.text_swap.images=true")},
 		{"geoalign", "geoalign", with(slices.Concat(geodesic, curveMulti), "objective.geometric.neighbours=3", "objective.geometric.pool=2")},
@@ -126,7 +126,7 @@ var curvePictures = []string{"init.checkpoint=''", "init.new_words=0", "data.tok
 // curveElsewhere.
 func TestCurves(t *testing.T) {
 	judge := filepath.Join(t.TempDir(), "judge")
-	curveRun{"judge", "quickstart", append(slices.Concat(curveRuns("", "", "")[0].set),
+	curveRun{"judge", "scenes", append(slices.Concat(curveRuns("", "", "")[0].set),
 		"train.max_steps=2", "data.scenes.min_objects=1", "data.scenes.max_objects=2")}.train(t, judge)
 	for _, c := range curveRuns(classImages(t), judge, featuresFolder(t, 80, 12)) {
 		t.Run(c.name, func(t *testing.T) {

@@ -38,7 +38,7 @@ the weights otherwise.`,
   trainer finetune runs/vqa --config configs/entailment.toml --out runs/entailment
   trainer finetune runs/albef --task entailment --set data.root=/data \
       --set data.examples.train_files=snli_ve_train.jsonl --set data.examples.image_root=flickr30k-images
-  trainer finetune runs/quickstart --config configs/classes.toml
+  trainer finetune runs/scenes --config configs/classes.toml
   trainer finetune runs/a --config mine.toml --set model.image.size=160`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" {

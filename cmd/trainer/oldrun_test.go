@@ -264,10 +264,10 @@ func storedRun(t *testing.T, change func(text string) string) string {
 // A run of a later version is refused by every command, and nothing of it is touched.
 func TestRunOfALaterVersion(t *testing.T) {
 	dir := storedRun(t, func(text string) string { return fmt.Sprintf("version = %d\nspeed = 5\n", config.Version+1) + text })
-	own := write(t, "own.toml", "base = \"quickstart.toml\"\n")
-	quickstart, err := os.ReadFile("../../configs/quickstart.toml")
+	own := write(t, "own.toml", "base = \"scenes.toml\"\n")
+	scenes, err := os.ReadFile("../../configs/scenes.toml")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(filepath.Dir(own), "quickstart.toml"), quickstart, 0o666)
+		err = os.WriteFile(filepath.Join(filepath.Dir(own), "scenes.toml"), scenes, 0o666)
 	}
 	if err != nil {
 		t.Fatal(err)
