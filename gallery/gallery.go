@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -33,14 +34,21 @@ type Gallery struct {
 	index  string            // where indices lie, without what they are of
 	by     search.Metric     // that was asked for; empty: as the model scores
 
+	generation int             // of the manifest that was read
 	checks     []Check         // of the files
 	checked    <-chan struct{} // closed when damage is known; nil: there is none
 	damage     error
 	stopChecks func()
 
+	changed string               // the side that a Writer changes; empty: none does
+	now     atomic.Pointer[live] // of that side; nil: the rows are those of the files
+	put     map[string]int32     // rows that were put, the last ones of their ids
+	logEnd  int64                // of the log that was read
+	found   map[string]func() (*ids, error)
+
 	mu       sync.Mutex
 	views    map[string]*View
-	selected map[string][]int32 // rows, by side and filter
+	selected map[string]*selection // by side and filter
 }
 
 // Tensors of a gallery beside those named like a side.
@@ -53,8 +61,18 @@ const imageFeatures = "image_features" // images as the head gives them, where i
 // prove that they are as they were at an earlier time: before Open returns if that takes an instant, else while the
 // caller goes on, see Wait.
 func Open(path string) (*Gallery, error) {
-	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
-	if err := g.open(); err != nil {
+	g := newGallery(path)
+	err := g.open()
+	for range openTries { // a Writer may have replaced the files meanwhile
+		if err == nil || !g.replaced() {
+			break
+		}
+		err = errors.Join(g.Close())
+		if g = newGallery(path); err == nil {
+			err = g.open()
+		}
+	}
+	if err != nil {
 		for i := range g.checks { // of which one may say it better
 			if c := &g.checks[i]; c.Sum != "" {
 				if bad := c.Known(context.Background()); bad != nil {
@@ -65,8 +83,20 @@ func Open(path string) (*Gallery, error) {
 		}
 		return nil, errors.Join(err, g.Close())
 	}
+	return g, g.ready()
+}
+
+// openTries is how often Open begins again where a Writer replaces the files.
+const openTries = 3
+
+func newGallery(path string) *Gallery {
+	return &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
+}
+
+// ready checks the files of a gallery that is open, and closes it where it cannot be used.
+func (g *Gallery) ready() error {
 	if err := g.startChecks(); err != nil {
-		return nil, errors.Join(err, g.Close())
+		return errors.Join(err, g.Close())
 	}
 	for _, side := range []string{Image, Text} {
 		if t := g.tables[side]; t != nil && t.Rows() > 0 {
@@ -74,9 +104,9 @@ func Open(path string) (*Gallery, error) {
 		}
 	}
 	if len(g.sides) == 0 {
-		return nil, errors.Join(fmt.Errorf("gallery: %s has no rows: embed something first", path), g.Close())
+		return errors.Join(fmt.Errorf("gallery: %s has no rows: embed something first", g.Path), g.Close())
 	}
-	return g, nil
+	return nil
 }
 
 func (g *Gallery) open() error {
@@ -90,7 +120,7 @@ func (g *Gallery) open() error {
 	if !st.IsDir() {
 		return g.openFile(st)
 	}
-	g.index = indexBase(g.Path)
+	g.index = indexBase(g.Path, 0)
 	m, err := ReadManifest(g.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return g.openSplit()
@@ -98,7 +128,11 @@ func (g *Gallery) open() error {
 	if err != nil {
 		return err
 	}
-	return g.openShards(m)
+	g.generation = m.Generation
+	if err := g.openShards(m); err != nil || m.Generation == 0 {
+		return err
+	}
+	return g.replay(m)
 }
 
 // openFile opens a file of features.
@@ -128,7 +162,7 @@ func (g *Gallery) openShards(m *Manifest) error {
 	if !m.Complete {
 		return fmt.Errorf("gallery: %s is not complete, it has %d rows so far: run the same embed again, which goes on with the missing shards", g.Path, m.Rows)
 	}
-	g.Meta, g.Root = m.Meta, m.Root
+	g.Meta, g.Root, g.index = m.Meta, m.Root, indexBase(g.Path, m.Generation)
 	sums := []string{m.Model, m.Score, m.Root}
 	for _, s := range m.Shards {
 		sums = append(sums, s.FeaturesSum, s.NamesSum)
@@ -260,8 +294,16 @@ func (g *Gallery) addNames(side, name string, rows int) error {
 // Sides returns the sides that have rows, images first.
 func (g *Gallery) Sides() []string { return g.sides }
 
-// Rows returns N of a side.
+// Rows returns N of a side: rows have the numbers below it, those that were put since and those that were deleted too.
 func (g *Gallery) Rows(side string) int {
+	if l := g.liveOf(side); l != nil {
+		return l.rows
+	}
+	return g.baseRows(side)
+}
+
+// baseRows is Rows of the files.
+func (g *Gallery) baseRows(side string) int {
 	if t := g.tables[side]; t != nil {
 		return t.Rows()
 	}
@@ -280,6 +322,9 @@ func (g *Gallery) Row(side string, i int) ([]float32, error) {
 			strings.Join(g.sides, " and "))
 	}
 	x := make([]float32, t.Width())
+	if l := g.liveOf(side); l != nil {
+		return x, l.pool(t, g.own(side)).Row(i, x)
+	}
 	return x, t.Row(i, x)
 }
 
@@ -294,6 +339,7 @@ func (g *Gallery) own(side string) string {
 // Item is what a gallery says of a row.
 type Item struct {
 	Row     int    `json:"row"`
+	ID      string `json:"id"`                // of its own, else its name, else the number of its row
 	Name    string `json:"name,omitempty"`    // of an image
 	Caption string `json:"caption,omitempty"` // of a text
 	Image   *int   `json:"image,omitempty"`   // row of the image of a caption, of a split
@@ -309,13 +355,27 @@ func (g *Gallery) Item(side string, i int) (Item, error) {
 		return Item{}, fmt.Errorf("gallery: there is no row %d among the %d of the side %q: count from 0", i, n, side)
 	}
 	item := Item{}
-	if l := g.names[side]; l != nil {
-		if err := l.read(i, &item); err != nil {
-			return item, err
-		}
+	line, err := g.line(side, i)
+	if err == nil {
+		err = json.Unmarshal(line, &item)
 	}
-	item.Row = i
+	if err != nil {
+		return item, err
+	}
+	item.Row, item.ID = i, idOf(i, item.ID, item.Name, item.Payload)
 	return item, nil
+}
+
+// line returns what the gallery says of row i of a side, an object of JSON.
+func (g *Gallery) line(side string, i int) (json.RawMessage, error) {
+	if l := g.liveOf(side); l != nil && i >= l.base && i < l.rows {
+		return l.lines[i-l.base], nil
+	}
+	line := json.RawMessage("{}")
+	if l := g.names[side]; l != nil {
+		return line, l.read(i, &line)
+	}
+	return line, nil
 }
 
 // ImageFile returns the file of an image of a gallery, as far as its name is one; it need not be

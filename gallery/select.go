@@ -6,47 +6,78 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"sync"
+
+	"github.com/geoalign/geoalign/search"
 )
 
 // keptSelections is how many selections a gallery remembers: a server is asked with the same filters again and again.
 const keptSelections = 16
+
+// selection is the rows that a filter chooses among the first of a gallery, deleted ones too.
+type selection struct {
+	mu   sync.Mutex
+	rows []int32
+	upto int // rows that were looked at
+}
 
 // Select returns the rows of a side that a filter chooses, in their order. It reads the names of all rows, once for a
 // filter.
 func (g *Gallery) Select(side string, f *Filter) ([]int32, error) {
 	key := side + " " + f.key
 	g.mu.Lock()
-	rows, known := g.selected[key]
+	s := g.selected[key]
+	if s == nil {
+		if g.selected == nil || len(g.selected) >= keptSelections {
+			g.selected = map[string]*selection{}
+		}
+		s = &selection{rows: []int32{}}
+		g.selected[key] = s
+	}
 	g.mu.Unlock()
-	if known {
+	l := g.liveOf(side)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.extend(g, side, f, l); err != nil {
+		return nil, err
+	}
+	rows := s.rows[:len(s.rows):len(s.rows)]
+	if l == nil {
 		return rows, nil
 	}
-	rows = []int32{}
+	return l.only(rows[:sort.Search(len(rows), func(i int) bool { return int(rows[i]) >= l.rows })]), nil
+}
+
+// extend looks at the rows that were not looked at.
+func (s *selection) extend(g *Gallery, side string, f *Filter, l *live) error {
 	take := func(i int, line []byte) error {
 		fields, err := fieldsOf(i, line)
 		if err == nil && f.Match(fields) {
-			rows = append(rows, int32(i))
+			s.rows = append(s.rows, int32(i))
 		}
 		return err
 	}
-	if l := g.names[side]; l != nil {
-		if err := l.each(take); err != nil {
-			return nil, err
-		}
-	} else { // a file of features, whose rows have numbers alone
-		for i := range g.Rows(side) {
-			if err := take(i, []byte("{}")); err != nil {
-				return nil, err
+	if base := g.baseRows(side); s.upto < base {
+		s.rows = s.rows[:0]
+		if names := g.names[side]; names != nil {
+			if err := names.each(take); err != nil {
+				return err
+			}
+		} else { // a file of features, whose rows have numbers alone
+			for i := range base {
+				if err := take(i, []byte("{}")); err != nil {
+					return err
+				}
 			}
 		}
+		s.upto = base
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.selected == nil || len(g.selected) >= keptSelections {
-		g.selected = map[string][]int32{}
+	for ; l != nil && s.upto < l.rows; s.upto++ {
+		if err := take(s.upto, l.lines[s.upto-l.base]); err != nil {
+			return err
+		}
 	}
-	g.selected[key] = rows
-	return rows, nil
+	return nil
 }
 
 // fieldsOf is what a line says of row i: the keys of its payload beside its own, which win.
@@ -59,6 +90,8 @@ func fieldsOf(i int, line []byte) (map[string]any, error) {
 		return nil, errors.New("it is not an object")
 	}
 	own["row"] = float64(i)
+	id, _ := own["id"].(string)
+	name, _ := own["name"].(string)
 	payload, _ := own["payload"].(map[string]any)
 	delete(own, "payload")
 	for k, v := range payload {
@@ -66,18 +99,20 @@ func fieldsOf(i int, line []byte) (map[string]any, error) {
 			own[k] = v
 		}
 	}
+	if _, there := own["id"]; !there {
+		own["id"] = idOf(i, id, name, nil)
+	}
 	return own, nil
 }
 
 // Fields returns some of what a gallery says of a row: the named keys, with dots as in a filter, of the item and its
 // payload. What the row lacks is left out.
 func (g *Gallery) Fields(side string, i int, keys []string) (map[string]any, error) {
-	out, line := map[string]any{}, json.RawMessage("{}")
-	if l := g.names[side]; l != nil {
-		if err := l.read(i, &line); err != nil {
-			return nil, err
-		}
+	line, err := g.line(side, i)
+	if err != nil {
+		return nil, err
 	}
+	out := map[string]any{}
 	fields, err := fieldsOf(i, line)
 	for _, k := range keys {
 		if v, there := lookup(fields, k); there {
@@ -87,9 +122,15 @@ func (g *Gallery) Fields(side string, i int, keys []string) (map[string]any, err
 	return out, err
 }
 
-// subset is some rows of a table. It is a search.Pool.
+// rowsPool is a pool that reads rows that follow each other at once.
+type rowsPool interface {
+	search.Pool
+	ReadRows(first int, dst []float32) error
+}
+
+// subset is some rows of a pool.
 type subset struct {
-	*table
+	rowsPool
 	rows []int32
 }
 
@@ -97,7 +138,7 @@ type subset struct {
 func (s subset) Rows() int { return len(s.rows) }
 
 // Row reads row i of the subset.
-func (s subset) Row(i int, dst []float32) error { return s.table.Row(int(s.rows[i]), dst) }
+func (s subset) Row(i int, dst []float32) error { return s.rowsPool.Row(int(s.rows[i]), dst) }
 
 // ReadRows reads rows from first on, those that lie beside each other at once.
 func (s subset) ReadRows(first int, dst []float32) error {
@@ -106,7 +147,7 @@ func (s subset) ReadRows(first int, dst []float32) error {
 		for n < len(dst)/w && s.rows[first+n] == s.rows[first+n-1]+1 {
 			n++
 		}
-		if err := s.table.ReadRows(int(s.rows[first]), dst[:n*w]); err != nil {
+		if err := s.rowsPool.ReadRows(int(s.rows[first]), dst[:n*w]); err != nil {
 			return err
 		}
 		first, dst = first+n, dst[n*w:]

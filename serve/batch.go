@@ -22,7 +22,8 @@ type query struct {
 	stored []float32 // features of a side before the model, which reads them
 	side   string    // of these
 	vector []float32
-	row    int // -1: none
+	folded []float32 // of an image: as it is compared with texts
+	row    int       // -1: none
 	k      int
 	exact  bool
 	encode bool    // for its vector alone: nothing is searched for
@@ -38,6 +39,7 @@ type answer struct {
 	rows   []int32
 	scores []float32
 	vector []float32 // of a query for it alone
+	folded []float32 // of an image, as it is compared with texts
 	batch  int       // queries that were computed together
 	err    error
 }
@@ -213,6 +215,11 @@ func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query)
 			pictures[i] = q.image
 		}
 		own, folded, err := images[0].on.Encoder.Images(ctx, pictures)
+		for i, q := range images {
+			if n := len(folded) / len(images); err == nil {
+				q.folded = folded[i*n : (i+1)*n]
+			}
+		}
 		if images[0].on.Side == gallery.Text {
 			own = folded
 		}
@@ -280,7 +287,7 @@ func vectorOf(q *query) answer {
 			return answer{err: errors.New("the features of a query are not finite")}
 		}
 	}
-	return answer{vector: slices.Clone(q.vector)}
+	return answer{vector: slices.Clone(q.vector), folded: slices.Clone(q.folded)}
 }
 
 // group searches for queries together and answers them, or none.

@@ -41,6 +41,8 @@ type searchRequest struct {
 	Offset   int             `json:"offset"`    // hits that are passed over
 	MinScore *float64        `json:"min_score"` // hits below it are left out
 	Fields   []string        `json:"fields"`    // of a hit, instead of all that is known of it
+	// the features of a hit too, as rows of a side are compared with each other
+	WithVector bool `json:"with_vector"`
 }
 
 // searchReply is the answer.
@@ -63,6 +65,7 @@ type hit struct {
 	Score     float32        `json:"score"`
 	Thumbnail string         `json:"thumbnail,omitempty"`
 	Fields    map[string]any `json:"fields,omitempty"` // that the request names
+	Vector    []float32      `json:"vector,omitempty"` // (C), of with_vector
 }
 
 // bad is a failure of what a client asks.
@@ -94,7 +97,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	from := min(in.Offset, len(a.rows))
 	a.rows, a.scores = a.rows[from:], a.scores[from:]
 	v := q.view
-	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
+	out := searchReply{Gallery: x.Gallery.Version(), Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
 		Hits: make([]hit, len(a.rows))}
 	if q.rows != nil {
 		n := len(q.rows)
@@ -107,12 +110,17 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if in.Fields != nil {
-			out.Hits[i].Item = gallery.Item{Row: int(row)}
+			out.Hits[i].Item = gallery.Item{Row: int(row), ID: out.Hits[i].ID}
 			if out.Hits[i].Fields, err = x.Gallery.Fields(x.Side, int(row), in.Fields); err != nil {
 				return err
 			}
 		}
 		out.Hits[i].Score = a.scores[i]
+		if in.WithVector {
+			if out.Hits[i].Vector, err = x.Gallery.Row(x.Side, int(row)); err != nil {
+				return err
+			}
+		}
 	}
 	out.Millis = math.Round(1e5*time.Since(start).Seconds()) / 100
 	reply(w, http.StatusOK, out)
@@ -180,7 +188,7 @@ func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*qu
 			return nil, err
 		}
 	}
-	switch q.k = min(q.k+in.Offset, n); {
+	switch q.k = max(1, min(q.k+in.Offset, n)); {
 	case in.Text != nil:
 		return q, s.text(q, *in.Text)
 	case in.Image != nil:
@@ -193,8 +201,8 @@ func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*qu
 		return q, stored(q, gallery.Image, in.ImageFeatures)
 	}
 	switch q.row = *in.Row; {
-	case q.row < 0 || q.row >= n:
-		return nil, bad("row must be 0 to %d (got %d)", n-1, q.row)
+	case !x.Gallery.Has(x.Side, q.row):
+		return nil, bad("row must be 0 to %d, and not deleted (got %d)", x.Gallery.Rows(x.Side)-1, q.row)
 	case n == 1:
 		return nil, bad("the gallery has no other row than this one")
 	}
@@ -253,7 +261,7 @@ const queryKeys = "text, image, vector, row, text_features and image_features"
 
 // searchKeys are the names of a request.
 var searchKeys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact", "filter", "offset",
-	"min_score", "fields"}
+	"min_score", "fields", "with_vector"}
 
 // decode reads strict JSON: one object of known keys, each once and in its own spelling. A large request has a place of its
 // own until done is called.
@@ -296,6 +304,9 @@ func decodeBody(body []byte, in any, keys []string) error {
 	if err := d.Decode(in); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))
+		}
+		if f, ok := errors.AsType[*failure](err); ok { // of an object within
+			return f
 		}
 		return bad("the request cannot be read")
 	}

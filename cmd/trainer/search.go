@@ -429,7 +429,7 @@ func (s *lookup) search(ctx context.Context, view *gallery.View, result *found) 
 			}
 			list[i].Score = scores[i]
 			if f.fields != nil {
-				list[i].Item = gallery.Item{Row: int(row)}
+				list[i].Item = gallery.Item{Row: int(row), ID: list[i].ID}
 				if list[i].Fields, err = s.g.Fields(s.side, int(row), f.fields); err != nil {
 					return err
 				}
