@@ -13,16 +13,39 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 )
 
+// infoReply is the answer of GET /v1/info.
+type infoReply struct {
+	Gallery    string     `json:"gallery"`
+	Side       string     `json:"side"`
+	Rows       int        `json:"rows"`
+	Dim        int        `json:"dim"`
+	Score      string     `json:"score,omitempty"`
+	Metric     string     `json:"metric"` // of texts and images, and of vectors
+	Index      bool       `json:"index"`
+	Recall     float64    `json:"recall"`
+	RecallK    int        `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
+	Step       int        `json:"step,omitempty"`
+	Writable   bool       `json:"writable,omitempty"`
+	Texts      bool       `json:"text_queries"`
+	Images     bool       `json:"image_queries"`
+	Thumbnails bool       `json:"thumbnails"`
+	TextWidth  int        `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
+	ImageWidth int        `json:"image_features,omitempty"` // likewise
+	Limits     infoLimits `json:"limits"`
+}
+
+// infoLimits are those of a request.
+type infoLimits struct {
+	Body   int64 `json:"body_bytes"`
+	Pixels int   `json:"pixels"`
+	Text   int   `json:"text_bytes"`
+	K      int   `json:"k"`
+}
+
 // info answers GET /v1/info.
 func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 	x := s.current.acquire()
 	defer s.current.release(x)
-	type limits struct {
-		Body   int64 `json:"body_bytes"`
-		Pixels int   `json:"pixels"`
-		Text   int   `json:"text_bytes"`
-		K      int   `json:"k"`
-	}
 	recall, index := x.cross.Indexed()
 	l := s.o.Limits
 	width := func(side string) int {
@@ -32,27 +55,9 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		return x.Encoder.Width(side)
 	}
 	can := func(side string) bool { return x.Encoder != nil && x.Encoder.Reads(side) == nil }
-	reply(w, http.StatusOK, struct {
-		Gallery    string  `json:"gallery"`
-		Side       string  `json:"side"`
-		Rows       int     `json:"rows"`
-		Dim        int     `json:"dim"`
-		Score      string  `json:"score,omitempty"`
-		Metric     string  `json:"metric"` // of texts and images, and of vectors
-		Index      bool    `json:"index"`
-		Recall     float64 `json:"recall"`
-		RecallK    int     `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
-		Step       int     `json:"step,omitempty"`
-		Writable   bool    `json:"writable,omitempty"`
-		Texts      bool    `json:"text_queries"`
-		Images     bool    `json:"image_queries"`
-		Thumbnails bool    `json:"thumbnails"`
-		TextWidth  int     `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
-		ImageWidth int     `json:"image_features,omitempty"` // likewise
-		Limits     limits  `json:"limits"`
-	}{x.Gallery.Version(), x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
+	reply(w, http.StatusOK, infoReply{x.Gallery.Version(), x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
 		recall, x.cross.RecallK(), x.Gallery.Meta.Step, x.Writer != nil, can(gallery.Text), can(gallery.Image), x.Picture != nil,
-		width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
+		width(gallery.Text), width(gallery.Image), infoLimits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 // pageFiles are the page: no part of it comes from anywhere else.
 //
-//go:embed page
+//go:embed page openapi.json
 var pageFiles embed.FS
 
 // pages are the files by the path of a request, with their types.
@@ -15,6 +15,8 @@ var pages = map[string]struct{ file, kind string }{
 	"/":          {"page/index.html", "text/html; charset=utf-8"},
 	"/app.js":    {"page/app.js", "text/javascript; charset=utf-8"},
 	"/style.css": {"page/style.css", "text/css; charset=utf-8"},
+
+	"/openapi.json": {"openapi.json", "application/json"},
 }
 
 // page answers with a file of the page.

@@ -24,6 +24,7 @@ func (s *Server) routes() http.Handler {
 	r.add("GET /{$}", "page", s.page)
 	r.add("GET /app.js", "page", s.page)
 	r.add("GET /style.css", "page", s.page)
+	r.add("GET /openapi.json", "page", s.page)
 	r.add("POST /v1/search", routeSearch, s.limited(s.authorized(s.search)))
 	r.add("POST /v1/embeddings", "embeddings", s.limited(s.authorized(s.embeddings)))
 	r.add("GET /v1/info", "info", s.limited(s.authorized(s.info)))
@@ -71,6 +72,7 @@ func (s *Server) newRouter(hint string) *router {
 func (r *router) add(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
 	r.mux.Handle(pattern, r.s.measured(route, h))
 	method, path, _ := strings.Cut(pattern, " ")
+	r.s.patterns = append(r.s.patterns, pattern)
 	if r.methods[path] = append(r.methods[path], method); len(r.methods[path]) > 1 {
 		return
 	}

@@ -29,6 +29,7 @@ type Server struct {
 	handler  http.Handler
 	admin    http.Handler
 	tokens   tokens
+	patterns []string // of all routes
 
 	reloading sync.Mutex
 	merges    sync.WaitGroup
