@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
@@ -95,8 +96,14 @@ func TestClient(t *testing.T) {
 	if len(found.Hits) != 2 || found.Hits[0].ID != "0.png" || len(found.Hits[0].Vector) != 2 {
 		t.Errorf("%+v", found)
 	}
-	stop() // which waits for the merge
 	m := check.Get(gallery.ReadManifest(dir))(t)
+	for range 1000 { // the merge goes on in the background
+		if m = check.Get(gallery.ReadManifest(dir))(t); m.Generation > 1 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
 	g := check.Get(gallery.Open(dir))(t)
 	defer g.Close()
 	if m.Generation < 2 || g.Alive(gallery.Image) != 1001 {
