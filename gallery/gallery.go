@@ -49,6 +49,9 @@ type Gallery struct {
 	mu       sync.Mutex
 	views    map[string]*View
 	selected map[string]*selection // by side and filter
+
+	reading sync.Mutex       // of names, for a filter
+	column  map[string][]any // (N) of the files, by side and key
 }
 
 // Tensors of a gallery beside those named like a side.

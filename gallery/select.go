@@ -22,7 +22,7 @@ type selection struct {
 }
 
 // Select returns the rows of a side that a filter chooses, in their order. It reads the names of all rows, once for a
-// filter.
+// key of filters.
 func (g *Gallery) Select(side string, f *Filter) ([]int32, error) {
 	key := side + " " + f.key
 	g.mu.Lock()
@@ -58,16 +58,21 @@ func (s *selection) extend(g *Gallery, side string, f *Filter, l *live) error {
 		return err
 	}
 	if base := g.baseRows(side); s.upto < base {
+		of, err := g.columns(side, f.keys)
+		if err != nil {
+			return err
+		}
 		s.rows = s.rows[:0]
-		if names := g.names[side]; names != nil {
-			if err := names.each(take); err != nil {
-				return err
-			}
-		} else { // a file of features, whose rows have numbers alone
-			for i := range base {
-				if err := take(i, []byte("{}")); err != nil {
-					return err
+		fields := map[string]any{}
+		for i := range base {
+			clear(fields)
+			for k, key := range f.keys {
+				if v := of[k][i]; !isAbsent(v) {
+					fields[key] = v
 				}
+			}
+			if f.Match(fields) {
+				s.rows = append(s.rows, int32(i))
 			}
 		}
 		s.upto = base
@@ -78,6 +83,75 @@ func (s *selection) extend(g *Gallery, side string, f *Filter, l *live) error {
 		}
 	}
 	return nil
+}
+
+// absent stands for the value of a row that lacks a key.
+type absent struct{}
+
+// Values of columns that are remembered, so that the next filter of a key reads no names, and of one column those that
+// lie in memory once.
+const (
+	keptValues   = 1 << 24
+	sharedValues = 1 << 12
+)
+
+// columns returns what the rows of the files of a side have under keys (keys, N).
+func (g *Gallery) columns(side string, keys []string) ([][]any, error) {
+	g.reading.Lock()
+	defer g.reading.Unlock()
+	n := g.baseRows(side)
+	out, missing := make([][]any, len(keys)), []int{}
+	for k, key := range keys {
+		if out[k] = g.column[side+" "+key]; out[k] == nil {
+			out[k] = make([]any, n)
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	shared := map[any]any{}
+	take := func(i int, line []byte) error {
+		fields, err := fieldsOf(i, line)
+		if err != nil {
+			return err
+		}
+		for _, k := range missing {
+			v, there := fields[keys[k]]
+			if !there {
+				v = absent{}
+			}
+			if plain(v) {
+				if same, ok := shared[v]; ok {
+					v = same
+				} else if len(shared) < sharedValues {
+					shared[v] = v
+				}
+			}
+			out[k][i] = v
+		}
+		return nil
+	}
+	if names := g.names[side]; names != nil {
+		if err := names.each(take); err != nil {
+			return nil, err
+		}
+	} else { // a file of features, whose rows have numbers alone
+		for i := range n {
+			if err := take(i, []byte("{}")); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if g.column == nil || (len(g.column)+len(missing))*n > keptValues {
+		g.column = map[string][]any{}
+	}
+	for _, k := range missing {
+		if (len(g.column)+1)*n <= keptValues {
+			g.column[side+" "+keys[k]] = out[k]
+		}
+	}
+	return out, nil
 }
 
 // fieldsOf is what a line says of row i: the keys of its payload beside its own, which win.
@@ -177,3 +251,5 @@ func (l *lines) each(f func(i int, line []byte) error) error {
 func Above(scores []float32, least float64) int {
 	return sort.Search(len(scores), func(i int) bool { return float64(scores[i]) < least })
 }
+
+func isAbsent(v any) bool { _, is := v.(absent); return is }
