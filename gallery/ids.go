@@ -16,7 +16,8 @@ import (
 // ErrNoRow is wrapped by the error of an id that no row has.
 var ErrNoRow = errors.New("gallery: no row has this id")
 
-// idOf returns the id of row i: that of its line, else a text under "id" in its payload, else its name, else its number.
+// idOf returns the id of row i: that of its line, else a text under "id" in its payload, else its name, else its
+// number.
 func idOf(i int, id, name string, payload json.RawMessage) string {
 	if id == "" && bytes.Contains(payload, []byte(`"id"`)) {
 		var of map[string]json.RawMessage
@@ -146,7 +147,8 @@ func (g *Gallery) unique(side string) error {
 				return err
 			}
 			if first, twice := seen[id]; twice {
-				return fmt.Errorf("gallery: rows %d and %d of %s both have the id %.200q: embed them with an \"id\" of their own in --payload", first, x.rows[k], g.Path, id)
+				return fmt.Errorf("gallery: rows %d and %d of %s both have the id %.200q: "+
+					"embed them with an \"id\" of their own in --payload", first, x.rows[k], g.Path, id)
 			}
 			seen[id] = x.rows[k]
 		}

@@ -26,8 +26,8 @@ func (w *Writer) Due() bool {
 }
 
 // Merge writes the rows to new files, without those that are dead, and empties the log. Changes go on meanwhile, and
-// searches of the gallery of before do until it is closed. Prepare gets the new gallery while it is not in force yet, as
-// to build its index: from then on it is the caller's to close, also where Merge fails. Swap is called when it is in
+// searches of the gallery of before do until it is closed. Prepare gets the new gallery before it is in force, as to
+// build its index: from then on it is the caller's to close, also where Merge fails. Swap is called when it is in
 // force: Gallery returns it, and the one of before is to be closed. Where there is nothing to merge, or another merge
 // goes on, neither is called.
 func (w *Writer) Merge(ctx context.Context, prepare func(next *Gallery) error, swap func(next *Gallery)) (err error) {

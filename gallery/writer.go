@@ -67,7 +67,8 @@ func OpenWriter(path string, say func(format string, args ...any)) (*Writer, err
 	m, err := ReadManifest(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("gallery: %s cannot be changed: only a folder that embed wrote from --images, --texts or --rows is", path)
+		return nil, fmt.Errorf("gallery: %s cannot be changed: only a folder that embed wrote from --images, --texts "+
+			"or --rows is", path)
 	case err != nil:
 		return nil, err
 	case m.ShardRows == PhotosRows && m.Side == Image && m.From == m.Root && m.Root != "":
@@ -134,7 +135,8 @@ func (w *Writer) Close() (err error) {
 	return errors.Join(err, w.lock.Release())
 }
 
-// Put puts rows, all or none: a row that cannot be put is an *ItemError. It returns how many took the place of another one.
+// Put puts rows, all or none: a row that cannot be put is an *ItemError. It returns how many took the place of another
+// one.
 func (w *Writer) Put(rows []Put) (replaced int, err error) {
 	c := &change{tensors: map[string][]float32{}}
 	seen := map[string]bool{}

@@ -290,6 +290,18 @@ func vectorOf(q *query) answer {
 	return answer{vector: slices.Clone(q.vector), folded: slices.Clone(q.folded)}
 }
 
+// latest returns the rows that a filter chose last for one of its queries: rows may be put between them. Those that were
+// deleted since are passed over by the search.
+func latest(group []*query) []int32 {
+	rows := group[0].rows
+	for _, q := range group[1:] {
+		if n, m := len(q.rows), len(rows); n > 0 && (m == 0 || q.rows[n-1] > rows[m-1]) {
+			rows = q.rows
+		}
+	}
+	return rows
+}
+
 // group searches for queries together and answers them, or none.
 func (b *batcher) group(ctx context.Context, v *gallery.View, group []*query, batch int) error {
 	var x []float32
@@ -298,7 +310,7 @@ func (b *batcher) group(ctx context.Context, v *gallery.View, group []*query, ba
 		x = append(x, q.vector...)
 		skip[i], skips = int32(q.row), skips || q.row >= 0
 	}
-	o := gallery.Options{K: group[0].k, Exact: group[0].exact, Rows: group[0].rows}
+	o := gallery.Options{K: group[0].k, Exact: group[0].exact, Rows: latest(group)}
 	if skips {
 		o.Skip = skip
 	}

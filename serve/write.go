@@ -106,7 +106,8 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
 }
 
 // encodeItems fills in rows from to to-1.
-func (s *Server) encodeItems(ctx context.Context, x *snapshot, items []putItem, rows []gallery.Put, from, to int) error {
+func (s *Server) encodeItems(ctx context.Context, x *snapshot, items []putItem, rows []gallery.Put,
+	from, to int) error {
 	queries := make([]*query, to-from)
 	for i := from; i < to; i++ {
 		in, q := &items[i], &query{ctx: ctx, on: x, row: -1, encode: true}
@@ -229,7 +230,8 @@ func (s *Server) mergeIfDue(src *Source) {
 			return
 		}
 		s.metrics.merge("done")
-		s.say("merged: gallery of %d rows in %v", src.Writer.Gallery().Alive(src.Side), time.Since(start).Round(time.Millisecond))
+		s.say("merged: gallery of %d rows in %v", src.Writer.Gallery().Alive(src.Side),
+			time.Since(start).Round(time.Millisecond))
 	})
 }
 

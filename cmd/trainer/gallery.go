@@ -24,7 +24,8 @@ import (
 func newGalleryCommand() *cobra.Command {
 	return groupCommand("gallery", "Put, delete and merge rows of a gallery",
 		`  trainer gallery put gallery items.jsonl
-  trainer gallery delete gallery a.jpg b.jpg`, newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand())
+  trainer gallery delete gallery a.jpg b.jpg`,
+		newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand())
 }
 
 // changing opens a gallery to change it, has it changed, and closes it.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,6 +45,9 @@ func TestGalleryCommands(t *testing.T) {
 		t.Error(ids)
 	}
 	fails(t, exitUsage, embed, "were put or deleted since")
+	if stdout, _ := must(t, exitDone, "inspect", at("g"), "--verify"); !strings.Contains(stdout, fmt.Sprint(all.Rows, " images of ")) {
+		t.Error(stdout)
+	}
 	if stdout, _ := must(t, exitDone, "gallery", "merge", at("g")); !strings.Contains(stdout, "rows") {
 		t.Error(stdout)
 	}
