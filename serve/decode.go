@@ -70,6 +70,17 @@ func decodeBody(body []byte, in any, keys []string) error {
 	if !json.Valid(body) {
 		return bad("the request is not JSON")
 	}
+	if err := known(body, keys); err != nil {
+		return err
+	}
+	if err := strictjson.Check(body); err != nil {
+		return bad("the request: %v", err)
+	}
+	return fill(body, in)
+}
+
+// known refuses what is no object, keys that are not among some, and null.
+func known(body []byte, keys []string) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return bad("the request must be an object with some of %s", strings.Join(keys, ", "))
@@ -84,11 +95,12 @@ func decodeBody(body []byte, in any, keys []string) error {
 			return bad("key %q is null: leave it out", key)
 		}
 	}
-	if err := strictjson.Check(body); err != nil {
-		return bad("the request: %v", err)
-	}
-	d = json.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(in); err != nil {
+	return nil
+}
+
+// fill decodes an object whose keys are known.
+func fill(body []byte, in any) error {
+	if err := json.Unmarshal(body, in); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))
 		}

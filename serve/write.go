@@ -29,13 +29,14 @@ type putItem struct {
 
 var itemKeys = []string{"id", "text", "image", "vector", "payload"}
 
-// UnmarshalJSON implements json.Unmarshaler: keys that there are not are errors.
+// UnmarshalJSON implements json.Unmarshaler: keys that there are not are errors. Keys that are there twice are errors of
+// the request.
 func (p *putItem) UnmarshalJSON(b []byte) error {
 	type plain putItem
-	if err := decodeBody(b, (*plain)(p), itemKeys); err != nil {
+	if err := known(b, itemKeys); err != nil {
 		return err
 	}
-	return nil
+	return fill(b, (*plain)(p))
 }
 
 // putReply is the answer.
