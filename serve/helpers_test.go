@@ -268,7 +268,7 @@ func (s *server) do(method, path, body string, header ...string) (int, string) {
 		base, path = s.adm, after
 	}
 	r := check.Get(http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body)))(s.t)
-	if body != "" {
+	if body != "" || method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(header); i += 2 {

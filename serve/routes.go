@@ -24,7 +24,7 @@ func (s *Server) routes() http.Handler {
 	r.add("GET /{$}", "page", s.page)
 	r.add("GET /app.js", "page", s.page)
 	r.add("GET /style.css", "page", s.page)
-	r.add("GET /openapi.json", "page", s.page)
+	r.add("GET /openapi.json", "describe", s.describe)
 	r.add("POST /v1/search", routeSearch, s.limited(s.authorized(s.search)))
 	r.add("POST /v1/embeddings", "embeddings", s.limited(s.authorized(s.embeddings)))
 	r.add("GET /v1/info", "info", s.limited(s.authorized(s.info)))

@@ -201,8 +201,10 @@ func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*qu
 		return q, stored(q, gallery.Image, in.ImageFeatures)
 	}
 	switch q.row = *in.Row; {
+	case q.row < 0 || q.row >= x.Gallery.Rows(x.Side):
+		return nil, bad("row must be 0 to %d (got %d)", x.Gallery.Rows(x.Side)-1, q.row)
 	case !x.Gallery.Has(x.Side, q.row):
-		return nil, bad("row must be 0 to %d, and not deleted (got %d)", x.Gallery.Rows(x.Side)-1, q.row)
+		return nil, bad("row %d was deleted", q.row)
 	case n == 1:
 		return nil, bad("the gallery has no other row than this one")
 	}

@@ -79,6 +79,9 @@ func TestItems(t *testing.T) {
 	if gone := answered[deleteReply](t, s, "DELETE", "/v1/items", `{"filter": {"row": {"lt": 20}}}`); gone.Deleted != 19 || gone.Rows != 12 {
 		t.Errorf("%+v", gone)
 	}
+	if code, text := s.do("POST", "/v1/search", `{"row": 3}`); code != 400 || !strings.Contains(text, "row 3 was deleted") {
+		t.Errorf("%d %s", code, text)
+	}
 	if ids := find(`{"row": 25, "k": 50}`); len(ids) != 11 {
 		t.Errorf("%v", ids)
 	}
