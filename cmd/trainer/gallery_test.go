@@ -72,6 +72,21 @@ func TestGalleryCommands(t *testing.T) {
 	fails(t, exitUsage, []string{"gallery", "delete", at("g")}, "needs ids or --filter")
 	fails(t, exitUsage, []string{"gallery", "put", at("g")}, "needs GALLERY and FILE")
 	fails(t, exitUsage, []string{"search", at("g"), "--row", "0", "--with-vector"}, "--with-vector needs --json")
+	filetest.Write(t, at("texts.txt"), "a red square\nblue circle\n") // texts, whose ids are the numbers of their rows
+	must(t, exitDone, "embed", "--checkpoint", at("run"), "--texts", at("texts.txt"), "--out", at("texts"))
+	filetest.Write(t, at("new.jsonl"), `{"id": "1", "text": "a large triangle"}`)
+	if stdout, _ := must(t, exitDone, "gallery", "put", at("texts"), at("new.jsonl")); !strings.Contains(stdout, "1 row put, 1 of them in the place of others") || !strings.Contains(stdout, "has 2 rows") {
+		t.Error(stdout)
+	}
+	for range 2 { // before and after a merge
+		var all found
+		stdout, _ := must(t, exitDone, "search", at("texts"), "--text", "a large triangle", "--json")
+		check.OK(t, json.Unmarshal([]byte(stdout), &all))
+		if h := all.Queries[0]; len(h) != 2 || h[0].ID != "1" || h[0].Caption != "a large triangle" || h[0].Score < 0.999 || h[1].ID != "0" {
+			t.Errorf("%+v", h)
+		}
+		must(t, exitDone, "gallery", "merge", at("texts"))
+	}
 	w := check.Get(gallery.OpenWriter(at("g"), nil))(t)
 	fails(t, exitFailed, []string{"gallery", "delete", at("g"), "x"}, "another process writes to")
 	check.OK(t, w.Close())
