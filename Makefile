@@ -7,7 +7,7 @@ HUGO = github.com/gohugoio/hugo@v0.163.3
 CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
 .DEFAULT_GOAL := help
-.PHONY: help arm deps build static quickstart frozen bench tables test interop parity real race fuzz campaign differential lint experiments vuln generated release reproducible site ci
+.PHONY: help arm deps build static quickstart frozen bench tables test kills interop parity real race fuzz campaign differential lint experiments vuln generated release reproducible site ci
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -47,6 +47,10 @@ tables: build ## measure what a step costs as batch, tokens, depth, queue, vocab
 
 test: ## run all tests; TESTFLAGS adds flags
 	CGO_ENABLED=0 $(GO) test -timeout 15m $(TESTFLAGS) ./...
+
+kills: ## kill writers of a gallery 200 times, and send 100,000 requests to a server that is changed, in minutes
+	CGO_ENABLED=0 $(GO) test ./gallery -run '^TestKills$$' -kills 200 -v
+	CGO_ENABLED=0 $(GO) test ./serve -run '^TestMemoryStays$$' -requests 100000 -timeout 20m -v
 
 arm: ## on an arm64 that qemu-user plays: tests of kernels, and the losses of 3 steps of the quickstart, in minutes
 	@GO="$(GO)" sh tools/arm64.sh kernels

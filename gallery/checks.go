@@ -192,7 +192,7 @@ func (g *Gallery) Wait(ctx context.Context) error {
 // Checks lists the files of a gallery with what is known of their contents, those without a sum too. Files that are
 // missing are listed. It fails where the gallery does not say what its files are.
 func Checks(path string) ([]Check, error) {
-	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
+	g := newGallery(path)
 	err := errors.Join(g.open(), g.Close())
 	if len(g.checks) > 0 {
 		return g.checks, nil

@@ -7,6 +7,9 @@
 //	hits, err := v.Search(ctx, engine, queries, gallery.Options{K: 10})
 //	item, err := g.Item(gallery.Image, int(hits.Rows[0]))
 //
+// OpenWriter opens a gallery of shards to put and delete rows. A change is a record of a log beside the shards; searches
+// read both, and a merge writes the shards anew.
+//
 // Features are mapped into memory where the system can do that, and names are read from their
 // files, so that a gallery of millions of rows opens at once and takes little memory.
 //

@@ -23,7 +23,8 @@ import (
 // Several keys, or conditions of one key, hold together. A key with dots is one of an object within the payload. Of a
 // list one element must be as asked. A row that lacks a key is not chosen by a condition on it, but by its negation.
 type Filter struct {
-	key  string // the filter in one spelling
+	key  string   // the filter in one spelling
+	keys []string // of fields that it looks at
 	test condition
 }
 
@@ -57,7 +58,32 @@ func ParseFilter(b []byte) (*Filter, error) {
 		return nil, fmt.Errorf("filter: %w", err)
 	}
 	key, err := json.Marshal(v) // with sorted keys
-	return &Filter{string(key), test}, err
+	keys := map[string]bool{}
+	keysOf(v, keys)
+	return &Filter{string(key), slices.Sorted(maps.Keys(keys)), test}, err
+}
+
+// keysOf adds the keys of fields that a filter may look at.
+func keysOf(v any, keys map[string]bool) {
+	switch v := v.(type) {
+	case []any: // of and, or
+		for _, f := range v {
+			keysOf(f, keys)
+		}
+	case map[string]any:
+		for key, x := range v {
+			if key == "and" || key == "or" || key == "not" {
+				keysOf(x, keys)
+				continue
+			}
+			keys[key] = true
+			for i := range key {
+				if key[i] == '.' {
+					keys[key[:i]] = true
+				}
+			}
+		}
+	}
 }
 
 // Match says whether a row is chosen.

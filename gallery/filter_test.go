@@ -155,3 +155,36 @@ func TestSelected(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestSelectByColumns: filters choose the rows that they match line by line, whatever was asked before: keys with dots,
+// of lists, of the gallery itself and missing ones.
+func TestSelectByColumns(t *testing.T) {
+	dir := t.TempDir()
+	writeShards(t, dir, 2, 6)
+	m := check.Get(ReadManifest(dir))(t)
+	m.Shards[0].NamesSum, m.Shards[0].NamesBytes = "", 0
+	check.OK(t, m.Write(dir))
+	lines := []string{`{"name":"a","payload":{"of":{"camera":"X","lens.mm":35}}}`, `{"name":"b","payload":{"of.camera":"X"}}`,
+		`{"name":"c","payload":{"of":{"camera":["Y","X"]},"id":7}}`, `{"id":"d","payload":null}`, `{"caption":"e","payload":[1]}`, `{"payload":{"of":null,"row":"own"}}`}
+	check.OK(t, os.WriteFile(filepath.Join(dir, m.Shards[0].Names), []byte(strings.Join(lines, "\n")), 0o666))
+	g := check.Get(Open(dir))(t)
+	defer g.Close()
+	chosen := 0
+	for _, text := range []string{`{"of.camera": "X"}`, `{"of.lens.mm": {"gt": 30}}`, `{"not": {"of": {"exists": true}}}`, `{"or": [{"id": "d"}, {"row": {"lt": 1}}]}`,
+		`{"and": [{"id": {"exists": true}}, {"name": {"in": ["a", "c"]}}]}`, `{"id": 7}`, `{"of": null}`, `{"missing": {"lt": 3}}`, `{"row": {"gte": 4}}`, `{"caption": {"contains": "E"}}`} {
+		f := check.Get(ParseFilter([]byte(text)))(t)
+		var want []int32
+		for i, line := range lines {
+			if f.Match(check.Get(fieldsOf(i, []byte(line)))(t)) {
+				want = append(want, int32(i))
+			}
+		}
+		chosen += len(want)
+		if got := check.Get(g.Select(Image, f))(t); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	if chosen < 12 {
+		t.Errorf("%d rows are chosen: the filters say nothing", chosen)
+	}
+}

@@ -2,7 +2,6 @@ package gallery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/identity"
@@ -33,14 +33,24 @@ type Gallery struct {
 	index  string            // where indices lie, without what they are of
 	by     search.Metric     // that was asked for; empty: as the model scores
 
+	generation int             // of the manifest that was read
 	checks     []Check         // of the files
 	checked    <-chan struct{} // closed when damage is known; nil: there is none
 	damage     error
 	stopChecks func()
 
+	changed string               // the side that a Writer changes; empty: none does
+	now     atomic.Pointer[live] // of that side; nil: the rows are those of the files
+	put     map[string]int32     // rows that were put, the last ones of their ids
+	logEnd  int64                // of the log that was read
+	found   map[string]func() (*ids, error)
+
 	mu       sync.Mutex
 	views    map[string]*View
-	selected map[string][]int32 // rows, by side and filter
+	selected map[string]*selection // by side and filter
+
+	reading sync.Mutex       // of names, for a filter
+	column  map[string][]any // (N) of the files, by side and key
 }
 
 // Tensors of a gallery beside those named like a side.
@@ -53,8 +63,18 @@ const imageFeatures = "image_features" // images as the head gives them, where i
 // prove that they are as they were at an earlier time: before Open returns if that takes an instant, else while the
 // caller goes on, see Wait.
 func Open(path string) (*Gallery, error) {
-	g := &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
-	if err := g.open(); err != nil {
+	g := newGallery(path)
+	err := g.open()
+	for range openTries { // a Writer may have replaced the files meanwhile
+		if err == nil || !g.replaced() {
+			break
+		}
+		err = errors.Join(g.Close())
+		if g = newGallery(path); err == nil {
+			err = g.open()
+		}
+	}
+	if err != nil {
 		for i := range g.checks { // of which one may say it better
 			if c := &g.checks[i]; c.Sum != "" {
 				if bad := c.Known(context.Background()); bad != nil {
@@ -65,8 +85,20 @@ func Open(path string) (*Gallery, error) {
 		}
 		return nil, errors.Join(err, g.Close())
 	}
+	return g, g.ready()
+}
+
+// openTries is how often Open begins again where a Writer replaces the files.
+const openTries = 3
+
+func newGallery(path string) *Gallery {
+	return &Gallery{Path: path, tables: map[string]*table{}, names: map[string]*lines{}, views: map[string]*View{}}
+}
+
+// ready checks the files of a gallery that is open, and closes it where it cannot be used.
+func (g *Gallery) ready() error {
 	if err := g.startChecks(); err != nil {
-		return nil, errors.Join(err, g.Close())
+		return errors.Join(err, g.Close())
 	}
 	for _, side := range []string{Image, Text} {
 		if t := g.tables[side]; t != nil && t.Rows() > 0 {
@@ -74,9 +106,9 @@ func Open(path string) (*Gallery, error) {
 		}
 	}
 	if len(g.sides) == 0 {
-		return nil, errors.Join(fmt.Errorf("gallery: %s has no rows: embed something first", path), g.Close())
+		return errors.Join(fmt.Errorf("gallery: %s has no rows: embed something first", g.Path), g.Close())
 	}
-	return g, nil
+	return nil
 }
 
 func (g *Gallery) open() error {
@@ -90,7 +122,7 @@ func (g *Gallery) open() error {
 	if !st.IsDir() {
 		return g.openFile(st)
 	}
-	g.index = indexBase(g.Path)
+	g.index = indexBase(g.Path, 0)
 	m, err := ReadManifest(g.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return g.openSplit()
@@ -98,7 +130,11 @@ func (g *Gallery) open() error {
 	if err != nil {
 		return err
 	}
-	return g.openShards(m)
+	g.generation = m.Generation
+	if err := g.openShards(m); err != nil || m.Generation == 0 {
+		return err
+	}
+	return g.replay(m)
 }
 
 // openFile opens a file of features.
@@ -128,7 +164,7 @@ func (g *Gallery) openShards(m *Manifest) error {
 	if !m.Complete {
 		return fmt.Errorf("gallery: %s is not complete, it has %d rows so far: run the same embed again, which goes on with the missing shards", g.Path, m.Rows)
 	}
-	g.Meta, g.Root = m.Meta, m.Root
+	g.Meta, g.Root, g.index = m.Meta, m.Root, indexBase(g.Path, m.Generation)
 	sums := []string{m.Model, m.Score, m.Root}
 	for _, s := range m.Shards {
 		sums = append(sums, s.FeaturesSum, s.NamesSum)
@@ -260,8 +296,16 @@ func (g *Gallery) addNames(side, name string, rows int) error {
 // Sides returns the sides that have rows, images first.
 func (g *Gallery) Sides() []string { return g.sides }
 
-// Rows returns N of a side.
+// Rows returns N of a side: rows have the numbers below it, those that were put since and those that were deleted too.
 func (g *Gallery) Rows(side string) int {
+	if l := g.liveOf(side); l != nil {
+		return l.rows
+	}
+	return g.baseRows(side)
+}
+
+// baseRows is Rows of the files.
+func (g *Gallery) baseRows(side string) int {
 	if t := g.tables[side]; t != nil {
 		return t.Rows()
 	}
@@ -280,6 +324,9 @@ func (g *Gallery) Row(side string, i int) ([]float32, error) {
 			strings.Join(g.sides, " and "))
 	}
 	x := make([]float32, t.Width())
+	if l := g.liveOf(side); l != nil {
+		return x, l.pool(t, g.own(side)).Row(i, x)
+	}
 	return x, t.Row(i, x)
 }
 
@@ -289,48 +336,6 @@ func (g *Gallery) own(side string) string {
 		return imageFeatures
 	}
 	return side
-}
-
-// Item is what a gallery says of a row.
-type Item struct {
-	Row     int    `json:"row"`
-	Name    string `json:"name,omitempty"`    // of an image
-	Caption string `json:"caption,omitempty"` // of a text
-	Image   *int   `json:"image,omitempty"`   // row of the image of a caption, of a split
-	ImageID *int64 `json:"image_id,omitempty"`
-	Line    int    `json:"line,omitempty"` // of the file of a text, from 1
-
-	Payload json.RawMessage `json:"payload,omitempty"` // an object of what else is known of the row
-}
-
-// Item returns what is known of row i of a side.
-func (g *Gallery) Item(side string, i int) (Item, error) {
-	if n := g.Rows(side); i < 0 || i >= n {
-		return Item{}, fmt.Errorf("gallery: there is no row %d among the %d of the side %q: count from 0", i, n, side)
-	}
-	item := Item{}
-	if l := g.names[side]; l != nil {
-		if err := l.read(i, &item); err != nil {
-			return item, err
-		}
-	}
-	item.Row = i
-	return item, nil
-}
-
-// ImageFile returns the file of an image of a gallery, as far as its name is one; it need not be
-// there.
-func (g *Gallery) ImageFile(i int) (string, error) {
-	item, err := g.Item(Image, i)
-	switch {
-	case err != nil:
-		return "", err
-	case item.Name == "":
-		return "", fmt.Errorf("gallery: row %d has no name", i)
-	case filepath.IsAbs(item.Name):
-		return item.Name, nil
-	}
-	return filepath.Join(g.Root, item.Name), nil
 }
 
 // Checkpoint returns the step folder, or the stored weights, of the model that made the features: where the gallery

@@ -44,7 +44,7 @@ type Meta struct {
 
 // Manifest is what the file index.json says of a gallery in shards.
 type Manifest struct {
-	Version int `json:"version"`
+	Version int `json:"version"` // 1; 2 with a generation
 	// of this text, see identity.Seal; empty: of a program that wrote none
 	Checksum  string `json:"checksum,omitempty"`
 	Side      string `json:"side"`           // image or text
@@ -55,12 +55,14 @@ type Manifest struct {
 	Dim       int    `json:"dim"`        // C
 	ShardRows int    `json:"shard_rows"` // most rows of a shard
 	// of images: what decoded JPEG files, with commas between where it was not one alone; empty: not known
-	Decoder   string  `json:"decoder,omitempty"`
-	MaxPixels int     `json:"max_pixels,omitempty"` // of images: data.max_pixels; 0: not known
-	Complete  bool    `json:"complete"`             // nothing of the source is missing
-	Rows      int     `json:"rows"`                 // N, of all shards
-	LeftOut   int     `json:"left_out"`             // inputs that could not be read
-	Shards    []Shard `json:"shards"`
+	Decoder   string `json:"decoder,omitempty"`
+	MaxPixels int    `json:"max_pixels,omitempty"` // of images: data.max_pixels; 0: not known
+	// how often the files of rows that a Writer changes were rewritten, from 1; 0: no Writer has changed any
+	Generation int     `json:"generation,omitempty"`
+	Complete   bool    `json:"complete"` // nothing of the source is missing
+	Rows       int     `json:"rows"`     // N, of all shards
+	LeftOut    int     `json:"left_out"` // inputs that could not be read
+	Shards     []Shard `json:"shards"`
 }
 
 // Shard is a file of features with the file of their names.
@@ -81,8 +83,12 @@ type Shard struct {
 	InputsContents string `json:"inputs_contents,omitempty"`
 }
 
-// manifestVersion grows when the file means something else.
-const manifestVersion = 1
+// The versions of the file grow when it means something else. That of galleries with changes beside the shards is
+// another one, so that no earlier program reads the shards alone.
+const (
+	manifestVersion = 1
+	changedVersion  = 2
+)
 
 // maxManifest is the largest size of the file in bytes.
 const maxManifest = 256 << 20
@@ -107,8 +113,9 @@ func parseManifest(b []byte) (*Manifest, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, fmt.Errorf("it is not the JSON of a gallery: %w", err)
 	}
-	if v.Version != manifestVersion {
-		return nil, fmt.Errorf("it has version %d, and this program reads version %d", v.Version, manifestVersion)
+	if v.Version != manifestVersion && v.Version != changedVersion {
+		return nil, fmt.Errorf("it has version %d, and this program reads versions %d and %d", v.Version,
+			manifestVersion, changedVersion)
 	}
 	if bytes.Contains(b, []byte(identity.SealKey)) {
 		if err := identity.CheckSeal(b); err != nil {
@@ -130,6 +137,8 @@ func (m *Manifest) check() error {
 	switch {
 	case m.Side != Image && m.Side != Text:
 		return fmt.Errorf("its side must be image or text (got %q)", m.Side)
+	case m.Generation < 0 || m.Generation > maxGeneration || (m.Generation > 0) != (m.Version == changedVersion):
+		return fmt.Errorf("it has version %d and generation %d", m.Version, m.Generation)
 	case m.Dim < 1 || m.Dim > math.MaxInt32:
 		return fmt.Errorf("it has %d channels", m.Dim)
 	}

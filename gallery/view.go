@@ -71,8 +71,13 @@ func (g *Gallery) View(side, from string) (*View, error) {
 	return v, nil
 }
 
-// Rows returns N.
-func (v *View) Rows() int { return v.pool.Rows() }
+// Rows returns how many rows can be found.
+func (v *View) Rows() int {
+	if l := v.g.liveOf(v.side); l != nil {
+		return l.alive()
+	}
+	return v.pool.Rows()
+}
 
 // Metric is how rows are compared.
 func (v *View) Metric() search.Metric { return v.metric }
@@ -102,8 +107,14 @@ func (v *View) indexFile() string {
 	return search.Beside(v.g.index + "." + v.tensor + "." + string(v.metric))
 }
 
-// indexBase is where the indices of the gallery in a folder lie, without what they are of.
-func indexBase(dir string) string { return filepath.Join(dir, "gallery") }
+// indexBase is where the indices of the gallery in a folder lie, without what they are of. Each generation of files has
+// indices of its own, so that none is replaced while it is used.
+func indexBase(dir string, generation int) string {
+	if generation > 1 {
+		return filepath.Join(dir, fmt.Sprintf("gallery-%05d", generation))
+	}
+	return filepath.Join(dir, "gallery")
+}
 
 // UseIndex opens the index beside the gallery, or builds and saves it where there is none or it is
 // of other rows. It does nothing where the rows are few. It is not for use beside searches.
@@ -114,7 +125,7 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
 	}
-	if v.recall = cmp.Or(o.Recall, search.DefaultRecall); v.Rows() < max(o.From, 2) || v.index != nil {
+	if v.recall = cmp.Or(o.Recall, search.DefaultRecall); v.pool.Rows() < max(o.From, 2) || v.index != nil {
 		return nil
 	}
 	path := v.indexFile()
@@ -222,10 +233,15 @@ func (v *View) Search(ctx context.Context, e *compute.Engine, queries []float32,
 		return nil, err
 	}
 	so := search.Options{Metric: v.metric, K: o.K, Skip: o.Skip}
-	if o.Rows != nil {
-		return v.among(ctx, e, queries, o.Rows, so)
-	}
-	if o.Exact || v.index == nil {
+	l := v.g.liveOf(v.side)
+	switch {
+	case o.Rows != nil && l != nil:
+		return v.among(ctx, e, queries, l.pool(v.pool, v.tensor), l.only(o.Rows), so)
+	case o.Rows != nil:
+		return v.among(ctx, e, queries, v.pool, o.Rows, so)
+	case l != nil:
+		return v.searchLive(ctx, e, queries, l, o.Exact, so)
+	case o.Exact || v.index == nil:
 		return search.Exact(ctx, e, v.pool, queries, so)
 	}
 	so.Recall = v.recall
@@ -233,7 +249,7 @@ func (v *View) Search(ctx context.Context, e *compute.Engine, queries []float32,
 }
 
 // among searches some rows.
-func (v *View) among(ctx context.Context, e *compute.Engine, queries []float32, rows []int32,
+func (v *View) among(ctx context.Context, e *compute.Engine, queries []float32, pool rowsPool, rows []int32,
 	o search.Options) (*search.Hits, error) {
 	most, skip := len(rows), slices.Clone(o.Skip)
 	for i, row := range skip {
@@ -246,7 +262,7 @@ func (v *View) among(ctx context.Context, e *compute.Engine, queries []float32, 
 	if o.K = min(o.K, most); o.K < 1 {
 		return &search.Hits{}, nil
 	}
-	hits, err := search.Exact(ctx, e, subset{v.pool, rows}, queries, o)
+	hits, err := search.Exact(ctx, e, subset{pool, rows}, queries, o)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ type query struct {
 	stored []float32 // features of a side before the model, which reads them
 	side   string    // of these
 	vector []float32
-	row    int // -1: none
+	folded []float32 // of an image: as it is compared with texts
+	row    int       // -1: none
 	k      int
 	exact  bool
 	encode bool    // for its vector alone: nothing is searched for
@@ -38,6 +39,7 @@ type answer struct {
 	rows   []int32
 	scores []float32
 	vector []float32 // of a query for it alone
+	folded []float32 // of an image, as it is compared with texts
 	batch  int       // queries that were computed together
 	err    error
 }
@@ -213,6 +215,11 @@ func (b *batcher) encode(ctx context.Context, queries []*query) (ready []*query)
 			pictures[i] = q.image
 		}
 		own, folded, err := images[0].on.Encoder.Images(ctx, pictures)
+		for i, q := range images {
+			if n := len(folded) / len(images); err == nil {
+				q.folded = folded[i*n : (i+1)*n]
+			}
+		}
 		if images[0].on.Side == gallery.Text {
 			own = folded
 		}
@@ -280,7 +287,19 @@ func vectorOf(q *query) answer {
 			return answer{err: errors.New("the features of a query are not finite")}
 		}
 	}
-	return answer{vector: slices.Clone(q.vector)}
+	return answer{vector: slices.Clone(q.vector), folded: slices.Clone(q.folded)}
+}
+
+// latest returns the rows that a filter chose last for one of its queries: rows may be put between them. Those that were
+// deleted since are passed over by the search.
+func latest(group []*query) []int32 {
+	rows := group[0].rows
+	for _, q := range group[1:] {
+		if n, m := len(q.rows), len(rows); n > 0 && (m == 0 || q.rows[n-1] > rows[m-1]) {
+			rows = q.rows
+		}
+	}
+	return rows
 }
 
 // group searches for queries together and answers them, or none.
@@ -291,7 +310,7 @@ func (b *batcher) group(ctx context.Context, v *gallery.View, group []*query, ba
 		x = append(x, q.vector...)
 		skip[i], skips = int32(q.row), skips || q.row >= 0
 	}
-	o := gallery.Options{K: group[0].k, Exact: group[0].exact, Rows: group[0].rows}
+	o := gallery.Options{K: group[0].k, Exact: group[0].exact, Rows: latest(group)}
 	if skips {
 		o.Skip = skip
 	}

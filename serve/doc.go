@@ -17,11 +17,17 @@
 // gallery that it began with, which is closed after the last of them. A reload that fails changes
 // nothing.
 //
+// # What is changed
+//
+// A source with a Writer answers puts and deletions. They are on the disk before they are answered, and searches find
+// them from then on. When there are many the gallery is written anew in the background, with its index, and changed
+// over to.
+//
 // # What a client cannot do
 //
 // Every size, number and time of a request has a limit (Limits). Requests beyond those that are
 // served at once are refused with 429 or 503. No path of a request leads to a file: a thumbnail is
-// named by its row. Without Options.Public only names of this machine are answered to, so that a
+// named by its row or id. Without Options.Public only names of this machine are answered to, so that a
 // page of a foreign site cannot reach the server under a name of its own, and no foreign page may
 // send anything but safe requests.
 package serve

@@ -182,6 +182,41 @@ func opener(t testing.TB, dir string, f *fake, open *sync.Map) func(ctx context.
 	}
 }
 
+// writableOpener opens the gallery of a folder to be changed.
+func writableOpener(t testing.TB, dir string, f *fake, open *sync.Map) func(ctx context.Context) (*Source, error) {
+	return func(context.Context) (*Source, error) {
+		w, err := gallery.OpenWriter(dir, nil)
+		if err != nil {
+			return nil, err
+		}
+		e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
+		t.Cleanup(e.Close)
+		open.Store(w, true)
+		users := 0
+		var source func(ctx context.Context, g *gallery.Gallery) (*Source, error)
+		var mu sync.Mutex
+		source = func(_ context.Context, g *gallery.Gallery) (*Source, error) {
+			mu.Lock()
+			users++
+			mu.Unlock()
+			open.Store(g, true)
+			s := &Source{Gallery: g, Side: g.Sides()[0], Engine: e, Encoder: f, Writer: w, Next: source}
+			s.Close = func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				open.Delete(g)
+				if users--; users > 0 {
+					return g.Close()
+				}
+				open.Delete(w)
+				return errors.Join(g.Close(), w.Close())
+			}
+			return s, nil
+		}
+		return source(t.Context(), w.Gallery())
+	}
+}
+
 // server is a server under test.
 type server struct {
 	*Server
@@ -194,6 +229,12 @@ type server struct {
 
 // newServer serves the gallery of a folder.
 func newServer(t testing.TB, dir string, o Options) *server {
+	t.Helper()
+	return newServerOf(t, o, opener, dir)
+}
+
+// newServerOf is newServer of what an opener opens.
+func newServerOf(t testing.TB, o Options, opener func(t testing.TB, dir string, f *fake, open *sync.Map) func(ctx context.Context) (*Source, error), dir string) *server {
 	t.Helper()
 	s := &server{f: &fake{}, t: t}
 	o.Open = opener(t, dir, s.f, &s.open)
@@ -227,7 +268,7 @@ func (s *server) do(method, path, body string, header ...string) (int, string) {
 		base, path = s.adm, after
 	}
 	r := check.Get(http.NewRequestWithContext(context.Background(), method, base+path, strings.NewReader(body)))(s.t)
-	if method == http.MethodPost {
+	if body != "" || method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(header); i += 2 {

@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"container/list"
+	"errors"
 	"image/jpeg"
 	"net/http"
 	"strconv"
@@ -12,16 +13,39 @@ import (
 	"github.com/geoalign/geoalign/gallery"
 )
 
+// infoReply is the answer of GET /v1/info.
+type infoReply struct {
+	Gallery    string     `json:"gallery"`
+	Side       string     `json:"side"`
+	Rows       int        `json:"rows"`
+	Dim        int        `json:"dim"`
+	Score      string     `json:"score,omitempty"`
+	Metric     string     `json:"metric"` // of texts and images, and of vectors
+	Index      bool       `json:"index"`
+	Recall     float64    `json:"recall"`
+	RecallK    int        `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
+	Step       int        `json:"step,omitempty"`
+	Writable   bool       `json:"writable,omitempty"`
+	Texts      bool       `json:"text_queries"`
+	Images     bool       `json:"image_queries"`
+	Thumbnails bool       `json:"thumbnails"`
+	TextWidth  int        `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
+	ImageWidth int        `json:"image_features,omitempty"` // likewise
+	Limits     infoLimits `json:"limits"`
+}
+
+// infoLimits are those of a request.
+type infoLimits struct {
+	Body   int64 `json:"body_bytes"`
+	Pixels int   `json:"pixels"`
+	Text   int   `json:"text_bytes"`
+	K      int   `json:"k"`
+}
+
 // info answers GET /v1/info.
 func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 	x := s.current.acquire()
 	defer s.current.release(x)
-	type limits struct {
-		Body   int64 `json:"body_bytes"`
-		Pixels int   `json:"pixels"`
-		Text   int   `json:"text_bytes"`
-		K      int   `json:"k"`
-	}
 	recall, index := x.cross.Indexed()
 	l := s.o.Limits
 	width := func(side string) int {
@@ -31,41 +55,28 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 		return x.Encoder.Width(side)
 	}
 	can := func(side string) bool { return x.Encoder != nil && x.Encoder.Reads(side) == nil }
-	reply(w, http.StatusOK, struct {
-		Gallery    string  `json:"gallery"`
-		Side       string  `json:"side"`
-		Rows       int     `json:"rows"`
-		Dim        int     `json:"dim"`
-		Score      string  `json:"score,omitempty"`
-		Metric     string  `json:"metric"` // of texts and images, and of vectors
-		Index      bool    `json:"index"`
-		Recall     float64 `json:"recall"`
-		RecallK    int     `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
-		Step       int     `json:"step,omitempty"`
-		Texts      bool    `json:"text_queries"`
-		Images     bool    `json:"image_queries"`
-		Thumbnails bool    `json:"thumbnails"`
-		TextWidth  int     `json:"text_features,omitempty"`  // numbers of such a query; 0: there is none
-		ImageWidth int     `json:"image_features,omitempty"` // likewise
-		Limits     limits  `json:"limits"`
-	}{x.Gallery.ID, x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
-		recall, x.cross.RecallK(), x.Gallery.Meta.Step, can(gallery.Text), can(gallery.Image), x.Picture != nil,
-		width(gallery.Text), width(gallery.Image), limits{l.Body, l.Pixels, l.Text, l.K}})
+	reply(w, http.StatusOK, infoReply{x.Gallery.Version(), x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
+		recall, x.cross.RecallK(), x.Gallery.Meta.Step, x.Writer != nil, can(gallery.Text), can(gallery.Image), x.Picture != nil,
+		width(gallery.Text), width(gallery.Image), infoLimits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }
 
-// rowOf returns the row that a path names.
+// rowOf returns the row that a path names: by its id, or where no row has that one by its number.
 func rowOf(r *http.Request, x *snapshot) (int, error) {
-	text := r.PathValue("row")
-	row, err := strconv.Atoi(text)
-	if err != nil || row < 0 || row >= x.own.Rows() || strconv.Itoa(row) != text {
-		return 0, &failure{http.StatusNotFound,
-			"there is no such row: they are numbered from 0 to " + strconv.Itoa(x.own.Rows()-1)}
+	text := r.PathValue("id")
+	row, err := x.Gallery.ByID(x.Side, text)
+	if !errors.Is(err, gallery.ErrNoRow) {
+		return row, err
+	}
+	row, err = strconv.Atoi(text)
+	if err != nil || !x.Gallery.Has(x.Side, row) || strconv.Itoa(row) != text {
+		return 0, &failure{http.StatusNotFound, "there is no such row: name one by its id, or by its number from 0 to " +
+			strconv.Itoa(x.Gallery.Rows(x.Side)-1)}
 	}
 	return row, nil
 }
 
-// item answers GET /v1/items/N.
+// item answers GET /v1/items/ID.
 func (s *Server) item(w http.ResponseWriter, r *http.Request) error {
 	x := s.current.acquire()
 	defer s.current.release(x)
@@ -90,7 +101,7 @@ const (
 	thumbnailBytes = 32 << 20 // of thumbnails that are kept
 )
 
-// thumbnail answers GET /v1/thumbnails/N with a JPEG.
+// thumbnail answers GET /v1/thumbnails/ID with a JPEG.
 func (s *Server) thumbnail(w http.ResponseWriter, r *http.Request) error {
 	x := s.current.acquire()
 	defer s.current.release(x)

@@ -16,8 +16,11 @@ type metrics struct {
 	requests map[request]int
 	refused  map[string]int // by reason
 	reloads  map[string]int // by result
-	buckets  []int          // searches by time, see bounds
-	seconds  float64        // of searches
+	merges   map[string]int // by result
+	put      int            // rows
+	deleted  int
+	buckets  []int   // searches by time, see bounds
+	seconds  float64 // of searches
 	batches  int
 	queries  int // of all batches
 	encoding time.Duration
@@ -34,7 +37,7 @@ type request struct {
 var bounds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func newMetrics() *metrics {
-	return &metrics{requests: map[request]int{}, refused: map[string]int{}, reloads: map[string]int{}, buckets: make([]int, len(bounds)+1)}
+	return &metrics{requests: map[request]int{}, refused: map[string]int{}, reloads: map[string]int{}, merges: map[string]int{}, buckets: make([]int, len(bounds)+1)}
 }
 
 func (m *metrics) begin() { m.mu.Lock(); m.inFlight++; m.mu.Unlock() }
@@ -54,6 +57,14 @@ func (m *metrics) end(route string, code int, took time.Duration) {
 func (m *metrics) refuse(reason string) { m.mu.Lock(); m.refused[reason]++; m.mu.Unlock() }
 
 func (m *metrics) reload(result string) { m.mu.Lock(); m.reloads[result]++; m.mu.Unlock() }
+
+func (m *metrics) merge(result string) { m.mu.Lock(); m.merges[result]++; m.mu.Unlock() }
+
+func (m *metrics) changed(put, deleted int) {
+	m.mu.Lock()
+	m.put, m.deleted = m.put+put, m.deleted+deleted
+	m.mu.Unlock()
+}
 
 func (m *metrics) batch(n int) { m.mu.Lock(); m.batches++; m.queries += n; m.mu.Unlock() }
 
@@ -79,6 +90,7 @@ func (m *metrics) write(w io.Writer, rows, waiting int) {
 	}{
 		{"geoalign_refused_total", "reason", "Requests refused for want of room.", m.refused},
 		{"geoalign_reloads_total", "result", "Reloads of the gallery.", m.reloads},
+		{"geoalign_merges_total", "result", "Merges of changes of the gallery.", m.merges},
 	} {
 		head(x.name, "counter", x.help)
 		for _, k := range slices.Sorted(maps.Keys(x.counts)) {
@@ -94,6 +106,8 @@ func (m *metrics) write(w io.Writer, rows, waiting int) {
 	}
 	sum += m.buckets[len(bounds)]
 	fmt.Fprintf(w, "%s_bucket{le=\"+Inf\"} %d\n%s_sum %v\n%s_count %d\n", h, sum, h, m.seconds, h, sum)
+	one("geoalign_rows_put_total", "counter", "Rows put.", m.put)
+	one("geoalign_rows_deleted_total", "counter", "Rows deleted.", m.deleted)
 	one("geoalign_batches_total", "counter", "Batches computed.", m.batches)
 	one("geoalign_batched_queries_total", "counter", "Queries of all batches.", m.queries)
 	one("geoalign_encode_seconds_total", "counter", "Time of encoding queries.", m.encoding.Seconds())

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/run/embed"
 	"github.com/geoalign/geoalign/run/setup"
 )
@@ -21,18 +24,76 @@ type OpenOptions struct {
 	Side       string          // whose rows are searched; empty: images where there are any
 	MaxPixels  int             // of an image that a thumbnail is made of; 0: images.DefaultMaxPixels
 	Index      gallery.IndexOptions
+	Writable   bool // the gallery is one that Source.Writer changes
 	// Roots are folders that thumbnails of embedded files may be read from beside that of the gallery's images.
 	Roots []string
 }
 
 // Open opens the gallery at path, the model that encodes queries for it, and the index where it is
 // large, which may have to be built. It fails where the gallery is damaged.
-func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error) {
-	g, err := gallery.Open(path)
+func Open(ctx context.Context, path string, o OpenOptions) (*Source, error) {
+	m := &opened{o: o}
+	g, err := m.open(path)
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	s, err := m.source(ctx, g, m.engine)
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return s, nil
+}
+
+// opened is what the sources of a gallery share: those of one that is changed follow each other.
+type opened struct {
+	o      OpenOptions
+	writer *gallery.Writer
+	model  *embed.Queries // nil: there is none
+	engine *compute.Engine
+
+	users atomic.Int32
+}
+
+// open opens all but a source.
+func (m *opened) open(path string) (g *gallery.Gallery, err error) {
+	if m.o.Writable {
+		if m.writer, err = gallery.OpenWriter(path, console.Lines(m.o.Run.Log).Say); err == nil {
+			g = m.writer.Gallery()
+		}
+	} else {
+		g, err = gallery.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s = &Source{Gallery: g, Side: o.Side, Close: g.Close}
+	if !m.o.NoModel && (m.o.Checkpoint != "" || g.Meta.Model != "") {
+		if m.model, err = embed.OpenQueries(g, m.o.Checkpoint, m.o.Run); err != nil {
+			return nil, errors.Join(fmt.Errorf("%w\n(--no-model serves rows and vectors without one)", err), g.Close())
+		}
+		m.engine = m.model.Engine
+	} else if m.engine, err = setup.Engine(config.Default()); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// close gives what is shared back.
+func (m *opened) close() (err error) {
+	switch {
+	case m.model != nil:
+		err = m.model.Close()
+	case m.engine != nil:
+		m.engine.Close()
+	}
+	if m.writer != nil {
+		err = errors.Join(err, m.writer.Close())
+	}
+	return err
+}
+
+// source makes a gallery a source, which owns it; engine builds its index. An error closes it.
+func (m *opened) source(ctx context.Context, g *gallery.Gallery, engine *compute.Engine) (s *Source, err error) {
+	s = &Source{Gallery: g, Side: m.o.Side, Engine: m.engine, Close: g.Close, Writer: m.writer}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -41,32 +102,47 @@ func Open(ctx context.Context, path string, o OpenOptions) (s *Source, err error
 	if s.Side == "" {
 		s.Side = g.Sides()[0]
 	}
-	var model *embed.Queries
-	if !o.NoModel && (o.Checkpoint != "" || g.Meta.Model != "") {
-		if model, err = embed.OpenQueries(g, o.Checkpoint, o.Run); err != nil {
-			return s, fmt.Errorf("%w\n(--no-model serves rows and vectors without one)", err)
-		}
-		s.Engine, s.Encoder = model.Engine, model
-		s.Close = func() error { return errors.Join(g.Close(), model.Close()) }
-	} else {
-		if s.Engine, err = setup.Engine(config.Default()); err != nil {
-			return s, err
-		}
-		s.Close = func() error { s.Engine.Close(); return g.Close() }
+	if m.model != nil {
+		s.Encoder = m.model
 	}
 	for _, from := range []string{gallery.Text, gallery.Image} {
 		v, err := g.View(s.Side, from)
 		if err != nil {
 			return s, err
 		}
-		if err := v.UseIndex(ctx, s.Engine, o.Index); err != nil {
+		if err := v.UseIndex(ctx, engine, m.o.Index); err != nil {
 			return s, err
 		}
 	}
-	if s.Picture, err = pictures(s, model, o); err != nil {
+	if s.Picture, err = pictures(s, m.model, m.o); err != nil {
 		return s, err
 	}
-	return s, g.Wait(ctx) // a damaged gallery is not served
+	if err := g.Wait(ctx); err != nil { // a damaged gallery is not served
+		return s, err
+	}
+	closed := s.Close
+	m.users.Add(1)
+	s.Close = func() error {
+		err := closed()
+		if m.users.Add(-1) == 0 {
+			err = errors.Join(err, m.close())
+		}
+		return err
+	}
+	if m.writer != nil {
+		s.Next = m.next
+	}
+	return s, nil
+}
+
+// next is Source.Next. The engine of searches is in use: the index is built on another one.
+func (m *opened) next(ctx context.Context, g *gallery.Gallery) (*Source, error) {
+	e, err := setup.Engine(config.Default())
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	defer e.Close()
+	return m.source(ctx, g, e)
 }
 
 // pictures returns what finds the images of rows, nil where there are none.

@@ -37,6 +37,11 @@ type Source struct {
 	// have none.
 	Picture func(row int) (*transform.Image, error)
 	Close   func() error
+
+	// Writer changes the gallery, and Next returns the source of what it was merged to, with the same encoder; nil: the
+	// server changes nothing. Both belong together.
+	Writer *gallery.Writer
+	Next   func(ctx context.Context, g *gallery.Gallery) (*Source, error)
 }
 
 // Encoder encodes queries; *run.Queries is one. Reads, Tokens and Width may be called from any
@@ -71,6 +76,7 @@ type Limits struct {
 	// of them of one address; 256. One more takes the place of an idle one of his, or is refused with 429
 	EachConns int
 	Batch     int           // queries that are computed together; 64
+	Items     int           // of a request that puts or deletes; 1000
 	Read      time.Duration // that a request may take to arrive; 15 s
 	Answer    time.Duration // that an answer may take, its way to the client included; 30 s
 	Drain     time.Duration // that requests may take to end when the server stops; 10 s
@@ -88,6 +94,7 @@ func (l *Limits) setDefaults() {
 	set(&l.Conns, 1024)
 	set(&l.EachConns, 256)
 	set(&l.Batch, 64)
+	set(&l.Items, 1000)
 	set(&l.Read, 15*time.Second)
 	set(&l.Answer, 30*time.Second)
 	set(&l.Drain, 10*time.Second)

@@ -17,6 +17,19 @@ var pages = map[string]struct{ file, kind string }{
 	"/style.css": {"page/style.css", "text/css; charset=utf-8"},
 }
 
+// description is that of the API, by OpenAPI.
+//
+//go:embed openapi.json
+var description []byte
+
+// describe answers GET /openapi.json.
+func (s *Server) describe(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	_, err := w.Write(description)
+	return ignore(err)
+}
+
 // page answers with a file of the page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	p := pages[r.URL.Path]

@@ -24,11 +24,14 @@ func (s *Server) routes() http.Handler {
 	r.add("GET /{$}", "page", s.page)
 	r.add("GET /app.js", "page", s.page)
 	r.add("GET /style.css", "page", s.page)
+	r.add("GET /openapi.json", "describe", s.describe)
 	r.add("POST /v1/search", routeSearch, s.limited(s.authorized(s.search)))
 	r.add("POST /v1/embeddings", "embeddings", s.limited(s.authorized(s.embeddings)))
 	r.add("GET /v1/info", "info", s.limited(s.authorized(s.info)))
-	r.add("GET /v1/items/{row}", "items", s.limited(s.authorized(s.item)))
-	r.add("GET /v1/thumbnails/{row}", "thumbnails", s.limited(s.authorized(s.thumbnail)))
+	r.add("GET /v1/items/{id...}", "items", s.limited(s.authorized(s.item)))
+	r.add("PUT /v1/items", "put", s.limited(s.authorized(s.put)))
+	r.add("DELETE /v1/items", "delete", s.limited(s.authorized(s.remove)))
+	r.add("GET /v1/thumbnails/{id...}", "thumbnails", s.limited(s.authorized(s.thumbnail)))
 	r.health()
 	moved := func(http.ResponseWriter, *http.Request) error {
 		return &failure{http.StatusForbidden,
@@ -50,13 +53,14 @@ func (s *Server) adminRoutes() http.Handler {
 
 // router collects routes.
 type router struct {
-	s   *Server
-	mux *http.ServeMux
+	s       *Server
+	mux     *http.ServeMux
+	methods map[string][]string // by path
 }
 
 // newRouter answers paths that are none with a hint.
 func (s *Server) newRouter(hint string) *router {
-	r := &router{s, http.NewServeMux()}
+	r := &router{s, http.NewServeMux(), map[string][]string{}}
 	r.mux.Handle("/", s.measured(routeOther, func(_ http.ResponseWriter, r *http.Request) error {
 		return &failure{http.StatusNotFound,
 			"there is no " + cut(r.Method, 20) + " " + strconv.Quote(cut(r.URL.Path, 100)) + ": " + hint}
@@ -68,9 +72,13 @@ func (s *Server) newRouter(hint string) *router {
 func (r *router) add(pattern, route string, h func(w http.ResponseWriter, r *http.Request) error) {
 	r.mux.Handle(pattern, r.s.measured(route, h))
 	method, path, _ := strings.Cut(pattern, " ")
+	r.s.patterns = append(r.s.patterns, pattern)
+	if r.methods[path] = append(r.methods[path], method); len(r.methods[path]) > 1 {
+		return
+	}
 	r.mux.Handle(path, r.s.measured(routeOther, func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Allow", method)
-		return &failure{http.StatusMethodNotAllowed, "use " + method + " here"}
+		w.Header().Set("Allow", strings.Join(r.methods[path], ", "))
+		return &failure{http.StatusMethodNotAllowed, "use " + strings.Join(r.methods[path], " or ") + " here"}
 	}))
 }
 

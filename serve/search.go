@@ -1,17 +1,14 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"mime"
 	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +38,8 @@ type searchRequest struct {
 	Offset   int             `json:"offset"`    // hits that are passed over
 	MinScore *float64        `json:"min_score"` // hits below it are left out
 	Fields   []string        `json:"fields"`    // of a hit, instead of all that is known of it
+	// the features of a hit too, as rows of a side are compared with each other
+	WithVector bool `json:"with_vector"`
 }
 
 // searchReply is the answer.
@@ -63,6 +62,7 @@ type hit struct {
 	Score     float32        `json:"score"`
 	Thumbnail string         `json:"thumbnail,omitempty"`
 	Fields    map[string]any `json:"fields,omitempty"` // that the request names
+	Vector    []float32      `json:"vector,omitempty"` // (C), of with_vector
 }
 
 // bad is a failure of what a client asks.
@@ -94,7 +94,7 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 	from := min(in.Offset, len(a.rows))
 	a.rows, a.scores = a.rows[from:], a.scores[from:]
 	v := q.view
-	out := searchReply{Gallery: x.Gallery.ID, Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
+	out := searchReply{Gallery: x.Gallery.Version(), Side: x.Side, Metric: string(v.Metric()), Batch: a.batch, Recall: 1,
 		Hits: make([]hit, len(a.rows))}
 	if q.rows != nil {
 		n := len(q.rows)
@@ -107,12 +107,17 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if in.Fields != nil {
-			out.Hits[i].Item = gallery.Item{Row: int(row)}
+			out.Hits[i].Item = gallery.Item{Row: int(row), ID: out.Hits[i].ID}
 			if out.Hits[i].Fields, err = x.Gallery.Fields(x.Side, int(row), in.Fields); err != nil {
 				return err
 			}
 		}
 		out.Hits[i].Score = a.scores[i]
+		if in.WithVector {
+			if out.Hits[i].Vector, err = x.Gallery.Row(x.Side, int(row)); err != nil {
+				return err
+			}
+		}
 	}
 	out.Millis = math.Round(1e5*time.Since(start).Seconds()) / 100
 	reply(w, http.StatusOK, out)
@@ -138,6 +143,9 @@ func (x *snapshot) hit(row int) (h hit, err error) {
 	h.Item, err = x.Gallery.Item(x.Side, row)
 	if x.Picture != nil {
 		h.Thumbnail = "/v1/thumbnails/" + strconv.Itoa(row)
+		if x.Writer != nil { // numbers change with the next merge
+			h.Thumbnail = "/v1/thumbnails/" + url.PathEscape(h.ID)
+		}
 	}
 	return h, err
 }
@@ -180,7 +188,7 @@ func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*qu
 			return nil, err
 		}
 	}
-	switch q.k = min(q.k+in.Offset, n); {
+	switch q.k = max(1, min(q.k+in.Offset, n)); {
 	case in.Text != nil:
 		return q, s.text(q, *in.Text)
 	case in.Image != nil:
@@ -193,8 +201,10 @@ func (s *Server) query(ctx context.Context, in *searchRequest, x *snapshot) (*qu
 		return q, stored(q, gallery.Image, in.ImageFeatures)
 	}
 	switch q.row = *in.Row; {
-	case q.row < 0 || q.row >= n:
-		return nil, bad("row must be 0 to %d (got %d)", n-1, q.row)
+	case q.row < 0 || q.row >= x.Gallery.Rows(x.Side):
+		return nil, bad("row must be 0 to %d (got %d)", x.Gallery.Rows(x.Side)-1, q.row)
+	case !x.Gallery.Has(x.Side, q.row):
+		return nil, bad("row %d was deleted", q.row)
 	case n == 1:
 		return nil, bad("the gallery has no other row than this one")
 	}
@@ -213,94 +223,12 @@ func choose(q *query, text json.RawMessage) error {
 	return err
 }
 
-// body reads a request. Large ones have a place of their own until done is called.
-func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request) (b []byte, done func(), err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, nil, &failure{http.StatusUnsupportedMediaType,
-			"the request must be JSON, with the header Content-Type: application/json"}
-	}
-	if how := r.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		return nil, nil, &failure{http.StatusUnsupportedMediaType,
-			"a request that is compressed is not read: send it without Content-Encoding"}
-	}
-	most := s.o.Limits.Body
-	tooLarge := &failure{http.StatusRequestEntityTooLarge, fmt.Sprintf("a request has at most %d bytes", most)}
-	if r.ContentLength > most {
-		return nil, nil, tooLarge
-	}
-	done = func() {}
-	if r.ContentLength < 0 || r.ContentLength > largeBody {
-		if !s.bodies.take(ctx, slotWait) {
-			s.metrics.refuse("body")
-			return nil, nil, &failure{http.StatusServiceUnavailable, "too many large requests: ask again in a second"}
-		}
-		done = s.bodies.give
-	}
-	b, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	if err == nil {
-		return b, done, nil
-	}
-	done()
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, nil, tooLarge
-	}
-	return nil, nil, &failure{http.StatusRequestTimeout, "the request did not arrive as a whole"}
-}
-
 // queryKeys names what a request searches by.
 const queryKeys = "text, image, vector, row, text_features and image_features"
 
 // searchKeys are the names of a request.
 var searchKeys = []string{"text", "image", "vector", "row", "text_features", "image_features", "k", "exact", "filter", "offset",
-	"min_score", "fields"}
-
-// decode reads strict JSON: one object of known keys, each once and in its own spelling. A large request has a place of its
-// own until done is called.
-func decode[T any](ctx context.Context, s *Server, w http.ResponseWriter, r *http.Request, keys []string) (in *T, done func(),
-	err error) {
-	body, done, err := s.body(ctx, w, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	in = new(T)
-	if err := decodeBody(body, in, keys); err != nil {
-		done()
-		return nil, nil, err
-	}
-	return in, done, nil
-}
-
-func decodeBody(body []byte, in any, keys []string) error {
-	if !json.Valid(body) {
-		return bad("the request is not JSON")
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return bad("the request must be an object with some of %s", strings.Join(keys, ", "))
-	}
-	for d.More() { // ends at the first key that is wrong, before anything is made of all of them
-		key, _ := d.Token()
-		if name, _ := key.(string); !slices.Contains(keys, name) {
-			return bad("there is no key %q: use %s", cut(name, 40), strings.Join(keys, ", "))
-		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil || string(value) == "null" {
-			return bad("key %q is null: leave it out", key)
-		}
-	}
-	if err := strictjson.Check(body); err != nil {
-		return bad("the request: %v", err)
-	}
-	d = json.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(in); err != nil {
-		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return bad("key %q cannot be a %s", t.Field, cut(t.Value, 40))
-		}
-		return bad("the request cannot be read")
-	}
-	return nil
-}
+	"min_score", "fields", "with_vector"}
 
 // reads refuses queries that the gallery's model cannot encode.
 func reads(q *query, side string) error {

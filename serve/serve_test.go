@@ -52,7 +52,7 @@ func TestSearch(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/v1/info":    `"rows":100,"dim":4,"score":"cosine","metric":"inner","index":false,"recall":1,"recall_k":0,"text_queries":true,"image_queries":true,"thumbnails":true,"text_features":3,"image_features":3,"limits"`,
-		"/v1/items/7": `"row":7,"name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
+		"/v1/items/7": `"row":7,"id":"\u003cb\u003e7.png","name":"\u003cb\u003e7.png","thumbnail":"/v1/thumbnails/7"`,
 		"/healthz":    "ok", "/readyz": "ready", "admin:/healthz": "ok", "admin:/readyz": "ready", "admin:/metrics": `geoalign_requests_total{route="search",code="200"} 9`,
 		"/": "<!doctype html>", "/app.js": "use strict", "/style.css": "color-scheme",
 	} {

@@ -29,8 +29,13 @@ type Server struct {
 	handler  http.Handler
 	admin    http.Handler
 	tokens   tokens
+	patterns []string // of all routes
 
 	reloading sync.Mutex
+	merges    sync.WaitGroup
+	notBefore time.Time          // of the next merge, guarded by reloading
+	ending    context.CancelFunc // of merges
+	ended     context.Context
 	stopping  atomic.Bool
 	logging   sync.Mutex
 	stop      func()
@@ -47,6 +52,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		tokens: newTokens(o.Tokens)}
 	s.gate = &gate{of: map[string]int{}, most: l.Requests, each: l.PerClient}
 	s.current.say = s.say
+	s.ended, s.ending = context.WithCancel(context.Background())
 	s.batcher = &batcher{queue: make(chan *query, l.Requests), stop: make(chan struct{}), most: l.Batch,
 		timeout: l.Answer, images: make(slots, l.Bodies), current: &s.current, metrics: s.metrics, say: s.say}
 	if _, err := s.open(ctx); err != nil {
@@ -81,7 +87,12 @@ func (s *Server) open(ctx context.Context) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := newSnapshot(src)
+	var x *snapshot
+	if src.Writer != nil && s.o.Public && len(s.o.Tokens) == 0 {
+		err = errors.New("other machines may not change a gallery without a token: give one with --token-file")
+	} else {
+		x, err = newSnapshot(src)
+	}
 	if err == nil && !s.current.change(x) {
 		err = errStopping
 	}
@@ -100,6 +111,11 @@ func (s *Server) Reload(ctx context.Context) error {
 
 // reload is Reload and returns what is in use then.
 func (s *Server) reload(ctx context.Context) (*snapshot, error) {
+	if src := s.Source(); src.Writer != nil {
+		err := errors.New("a gallery that the server changes is not opened anew: end the server and start it again")
+		s.say("reload failed: %v", err)
+		return nil, err
+	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	x, err := s.open(ctx)
@@ -174,6 +190,8 @@ func (s *Server) listen(l net.Listener, handler http.Handler, failed chan<- erro
 // Close ends the server. Requests must have ended.
 func (s *Server) Close() error {
 	s.stopping.Store(true)
+	s.ending()
+	s.merges.Wait()
 	s.stop()
 	s.current.change(nil)
 	return nil

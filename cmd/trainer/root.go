@@ -104,6 +104,7 @@ reads the output stops first, as head does, a command saves and exits with 1 wit
 		newExportCommand(),
 		newExplainCommand(),
 		newFinetuneCommand(),
+		newGalleryCommand(),
 		newImportCommand(),
 		newInitCommand(),
 		newInspectCommand(),

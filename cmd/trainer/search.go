@@ -42,6 +42,7 @@ type searchFlags struct {
 	offset   int
 	minScore float64
 	fields   []string
+	vectors  bool
 	chosen   *gallery.Filter // nil: all rows
 	least    *float64        // nil: whatever score
 }
@@ -121,6 +122,7 @@ keys of a hit.`,
 	c.Flags().IntVar(&f.offset, "offset", 0, "hits to pass over")
 	c.Flags().Float64Var(&f.minScore, "min-score", 0, "least `score` of a hit (default: any)")
 	c.Flags().StringSliceVar(&f.fields, "fields", nil, "`keys` to show of a hit, with commas between (default: its name or caption)")
+	c.Flags().BoolVar(&f.vectors, "with-vector", false, "give the features of hits too; with --json")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
@@ -174,6 +176,9 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			return "", err
 		}
 	}
+	if f.vectors && !f.output.json {
+		return "", usageError{errors.New("--with-vector needs --json: features are not shown in a table")}
+	}
 	if c.Flags().Changed("min-score") {
 		f.least = &f.minScore
 	}
@@ -204,6 +209,7 @@ type hitRow struct {
 	gallery.Item
 	Score  float32        `json:"score"`
 	Fields map[string]any `json:"fields,omitempty"` // of --fields
+	Vector []float32      `json:"vector,omitempty"` // (C), of --with-vector
 }
 
 func (f *searchFlags) execute(c *cobra.Command, path string) error {
@@ -428,8 +434,13 @@ func (s *lookup) search(ctx context.Context, view *gallery.View, result *found) 
 				return err
 			}
 			list[i].Score = scores[i]
+			if f.vectors {
+				if list[i].Vector, err = s.g.Row(s.side, int(row)); err != nil {
+					return err
+				}
+			}
 			if f.fields != nil {
-				list[i].Item = gallery.Item{Row: int(row)}
+				list[i].Item = gallery.Item{Row: int(row), ID: list[i].ID}
 				if list[i].Fields, err = s.g.Fields(s.side, int(row), f.fields); err != nil {
 					return err
 				}

@@ -30,6 +30,7 @@ type serveFlags struct {
 	roots      []string
 	checkpoint string
 	noModel    bool
+	writable   bool
 	in         string
 	indexFrom  int
 	recall     float64
@@ -51,9 +52,11 @@ page for people at /, and an API in JSON.
                            of a file), vector (numbers), row, or text_features and
                            image_features (numbers of the encoders whose features the
                            model reads); "exact": true uses no index
+  PUT  /v1/items           with --writable: rows by their ids
+  DELETE /v1/items         with --writable: by their ids or a filter
   GET  /v1/info            what is served, and limits
-  GET  /v1/items/N         name or caption of row N
-  GET  /v1/thumbnails/N    its image, small
+  GET  /v1/items/ID        name or caption of a row
+  GET  /v1/thumbnails/ID   its image, small
   GET  /healthz, /readyz   is it alive, should requests come here
 
 and at the address of --admin, which has connections of its own:
@@ -105,6 +108,7 @@ func (f *serveFlags) add(c *cobra.Command) {
 		"listen to other machines too: everybody who can reach the address may search")
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
+	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
@@ -178,7 +182,7 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 			}
 		}
 		return serve.Open(ctx, path, serve.OpenOptions{
-			Checkpoint: f.checkpoint, NoModel: f.noModel, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
+			Checkpoint: f.checkpoint, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
 			Run: opening(c, &f.config, f.quiet),
 			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
 				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },

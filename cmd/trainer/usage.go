@@ -16,7 +16,7 @@ var shelves = []struct {
 }{
 	{"Train", []string{"configs", "init", "validate", "train", "finetune", "ablate", "average", "merge"}},
 	{"Evaluate and understand", []string{"eval", "report", "explain", "inspect"}},
-	{"Embed and search", []string{"photos", "embed", "search", "serve"}},
+	{"Embed and search", []string{"photos", "embed", "search", "serve", "gallery"}},
 	{"Models of other programs", []string{"import", "export", "models"}},
 	{"Data and features", []string{"data", "regions", "align-forecast"}},
 	{"This program", []string{"doctor", "bench", "version", "licenses", "help"}},

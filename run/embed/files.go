@@ -166,6 +166,10 @@ func (s *sharding) open() error {
 	if err != nil {
 		return err
 	}
+	if old.Generation > 0 {
+		return console.Argument("%s holds a gallery whose rows were put or deleted since, which embedding again would "+
+			"undo: choose another folder with --out", s.dir)
+	}
 	for _, x := range []struct{ what, old, now string }{
 		{"model", old.Model, s.m.Model}, {"score", old.Score, s.m.Score}, {"source", old.From, s.m.From}, {"side", old.Side, s.m.Side},
 		{"--momentum-encoder", strconv.FormatBool(old.Twin), strconv.FormatBool(s.m.Twin)}, {"--shard", strconv.Itoa(old.ShardRows), strconv.Itoa(s.m.ShardRows)}, {"channels", strconv.Itoa(old.Dim), strconv.Itoa(s.m.Dim)},

@@ -24,7 +24,7 @@ import (
 )
 
 // shardRows is the most rows of a shard. Another number is of a gallery that embed wrote.
-const shardRows = 1 << 16
+const shardRows = gallery.PhotosRows
 
 // ownTensor is that of images as they are compared with each other, where the score changes them for texts.
 const ownTensor = "image_features"

@@ -153,7 +153,7 @@ func (l *looker) gallery(dir string) error {
 	}
 	var rows []string
 	for _, side := range g.Sides() {
-		rows = append(rows, words.Count(g.Rows(side), side))
+		rows = append(rows, words.Count(g.Alive(side), side))
 	}
 	if dir == l.Path {
 		l.fact("rows", fmt.Sprintf("%s of %s", strings.Join(rows, " and "), words.Count(g.Dim(), "channel")))
