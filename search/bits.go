@@ -99,8 +99,8 @@ func codeBits(dst []uint8, r []float32) float32 {
 	return float32(square / sum)
 }
 
-// codeBitQuery sets dst (8 times the bytes of a row) to the codes of the rotated query y (D) and returns their scale and
-// their sum. The product of y with signs is the scale times (2 x the sum of the codes at the bits - the sum of all).
+// codeBitQuery sets dst (8 times the bytes of a row) to the codes of the rotated query y (D) and returns their scale
+// and their sum. The product of y with signs is the scale times twice the sum of the codes at the bits less that of all.
 func codeBitQuery(dst []int8, y []float32) (scale float32, sum int32) {
 	scale = code(dst, y)
 	for _, v := range dst {

@@ -65,8 +65,8 @@ func Build(ctx context.Context, e *compute.Engine, pool Pool, o BuildOptions) (*
 		}
 	}
 	x := &Index{points: p, width: codeWidth(pool.Width())}
-	x.header = header{Version: o.version(), Codes: o.stored(), Rows: pool.Rows(), Width: pool.Width(), Metric: o.Metric, Cells: o.Cells,
-		Seed: o.Seed}
+	x.header = header{Version: o.version(), Codes: o.stored(), Rows: pool.Rows(), Width: pool.Width(),
+		Metric: o.Metric, Cells: o.Cells, Seed: o.Seed}
 	b := &builder{Index: x, ctx: ctx, e: e, o: o}
 	for _, do := range []func() error{b.cluster, b.assign, b.encode, b.calibrate} {
 		if err := do(); err != nil {

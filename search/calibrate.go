@@ -71,8 +71,8 @@ func (b *builder) calibrate() error {
 	return nil
 }
 
-// calibrateRescore finds how many rows have to be scored anew so that hardly one is lost by the bits: it is doubled until
-// a search of all cells finds enoughBits, or until it doubles to no avail.
+// calibrateRescore finds how many rows have to be scored anew so that hardly one is lost by the bits: twice as many
+// until a search of all cells finds enoughBits, or no more than before.
 func (b *builder) calibrateRescore(s *sample) error {
 	last := 0.0
 	for b.header.Rescore = 2; ; b.header.Rescore *= 2 {
@@ -88,8 +88,8 @@ func (b *builder) calibrateRescore(s *sample) error {
 	}
 }
 
-// enoughBits is the recall of a search of all cells from which no more rows are scored anew. That of a search of some is
-// at most as large.
+// enoughBits is the recall of a search of all cells from which no more rows are scored anew: above it is what cells that
+// are not looked at cost.
 const enoughBits = 0.998
 
 // enough is the recall from which more effort is not measured.

@@ -102,7 +102,8 @@ func (b *batch) run(ctx context.Context, e *compute.Engine, hits *Hits) error {
 	q := len(b.lengths)
 	b.words, b.scales, b.cells = make([]int16, q*b.x.width), make([]float32, q), make([][]int32, q)
 	if b.x.header.bits() {
-		b.turned, b.turnScales, b.turnSums = make([]int8, q*8*bitWidth(b.x.header.Width)), make([]float32, q), make([]int32, q)
+		b.turned = make([]int8, q*8*bitWidth(b.x.header.Width))
+		b.turnScales, b.turnSums = make([]float32, q), make([]int32, q)
 	}
 	order := make([]int32, q)
 	for i := range order {

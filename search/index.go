@@ -72,9 +72,10 @@ func (x *Index) Stats() Stats {
 		codes = Bits
 	}
 	return Stats{
-		Codes: codes, Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K,
-		Queries: h.Queries, Bytes: int64(len(x.codes)+len(x.bits)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+
-			len(x.half)),
+		Codes: codes, Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes,
+		Recall: x.Recall(), K: h.K, Queries: h.Queries,
+		Bytes: int64(len(x.codes)+len(x.bits)) +
+			4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+len(x.half)),
 		Curve: slices.Clone(h.Curve), Fingerprint: h.Fingerprint,
 	}
 }

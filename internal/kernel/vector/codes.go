@@ -52,8 +52,8 @@ const BitWidth = 64
 const MaxBits = 1 << 16
 
 // DotBits sets dst (rows) to the sums of the values of y (n) at the bits that are set in the rows of x (rows, n/8), the
-// lowest bit of a byte first, where n is len(y), a multiple of BitWidth. Sums are exact. A length that does not fit is a
-// panic.
+// lowest bit of a byte first, where n is len(y), a multiple of BitWidth. Sums are exact. A length that does not fit is
+// a panic.
 func DotBits(dst []int32, x []uint8, y []int8) {
 	n := len(y)
 	if n == 0 || n%BitWidth != 0 || n > MaxBits || len(x) != len(dst)*n/8 {

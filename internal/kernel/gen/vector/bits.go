@@ -7,8 +7,8 @@ import (
 )
 
 // bitSums writes the kernel of DotBits: sums of the bytes of y at the bits of rows. With AVX-512 64 bits of a row are a
-// mask of bytes of y. With AVX2 a byte for each of 32 bits is compared with its bit. Four rows pass at a time, so that y
-// is read once for them.
+// mask of bytes of y. With AVX2 a byte for each of 32 bits is compared with its bit. Four rows pass at a time, so that
+// y is read once for them.
 func bitSums() {
 	places := GLOBL("vecBitPlaces", RODATA|NOPTR) // the byte of each of 32 bits
 	for i := range 4 {
