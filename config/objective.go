@@ -27,6 +27,7 @@ type Objective struct {
 	Geodesic      objectives.Geodesic   `toml:"geodesic" when:"graph"`
 	Distill       objectives.Distill    `toml:"distill"`
 	MAFA          objectives.MAFA       `toml:"mafa"`
+	Matryoshka    objectives.Matryoshka `toml:"matryoshka"`
 	ADCL          objectives.ADCL       `toml:"adcl"`
 	SigLIP        objectives.SigLIP     `toml:"siglip"`
 	Hinge         objectives.Hinge      `toml:"hinge"`

@@ -130,7 +130,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: objectives.NegativeTerms(v), PairTerms: objectives.PairTerms(v, p.design.space),
-		Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
+		Dims: obj.Matryoshka.Dims, Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
 	b.s, s.Scores.Context = s, s.Student

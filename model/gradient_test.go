@@ -85,3 +85,27 @@ func checkEntries(t *testing.T, m *Trainer, q *Param, n int, h float64, loss fun
 	}
 	return largest
 }
+
+// TestMatryoshkaAgainstFiniteDifferences: leading channels are contrasted with those of the teacher and of the queue, and
+// within the batch, and their gradients are those of the sum of all parts.
+func TestMatryoshkaAgainstFiniteDifferences(t *testing.T) {
+	cfg := tinyConfig()
+	cfg.Objective.ITM.Weight, cfg.Objective.MLM.Weight, cfg.Model.Text.Dropout = 0, 0, 0
+	cfg.Objective.Matryoshka.Dims = []int{3, 5}
+	m := build(t, cfg, "plain", 1)
+	b := randomBatch(m, 4)
+	temperature, _ := m.params.Get(temperatureName)
+	m.params.Value(temperature)[0] = 0.3
+	var parts map[string]float64
+	checkDifferences(t, m, func(alpha float64) float64 {
+		parts = partsOf(forward(t, m, b, Control{Alpha: alpha, UseQueue: true}))
+		sum := 0.0
+		for _, d := range []string{"", "_3", "_5"} {
+			sum += parts["itc"+d] + 0.5*parts["itc_in_batch"+d]
+		}
+		return sum
+	}, []string{"image_proj/weight", "text_proj/bias", "temperature"})
+	if len(parts) != 6 || parts["itc_3"] == parts["itc"] || parts["itc_5"] == parts["itc_3"] {
+		t.Errorf("parts %v", parts)
+	}
+}

@@ -64,7 +64,8 @@ func (*ITC) Switches() []string { return nil }
 
 // Gives implements section.Giver.
 func (l *ITC) Gives() []section.Fact {
-	list := []section.Fact{section.PairScores, section.Temperature, section.Contrast, section.BatchImages}
+	list := []section.Fact{section.PairScores, section.Temperature, section.Contrast, section.BatchImages,
+		section.Leading}
 	if l.InBatchWeight > 0 {
 		list = append(list, section.InBatch)
 	}

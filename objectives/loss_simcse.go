@@ -56,7 +56,7 @@ const (
 
 // Gives implements section.Giver.
 func (*SimCSE) Gives() []section.Fact {
-	return []section.Fact{section.InBatch, section.States}
+	return []section.Fact{section.InBatch, section.States, section.Leading}
 }
 
 // Check implements section.Checked.
@@ -117,7 +117,7 @@ func (s *Step) readTwice() {
 // Build implements Loss.
 func (l *SimCSE) Build(s *Step) []Part {
 	rows, all := s.Rows, s.All()
-	z := s.sentences("simcse", l.head(s))                                                            // ((1+k)B, C)
+	z := s.leading(s.sentences("simcse", l.head(s)))                                                 // ((1+k)B, C)
 	others := s.gatherStacks(layout.StridedRows(z, rows, 1, z.Shape()[0]-rows), z.Shape()[0]/rows-1) // (kN, C)
 	logits := cosineLogits(layout.StridedRows(z, 0, 1, rows), others, l.Temperature)                 // (B, kN)
 	if s.Has(section.Negatives) && l.HardNegativeWeight != 1 {

@@ -37,7 +37,7 @@ func (*Triplet) Needs() []section.Fact { return []section.Fact{section.Identitie
 
 // Gives implements section.Giver.
 func (*Triplet) Gives() []section.Fact {
-	return []section.Fact{section.PairScores}
+	return []section.Fact{section.PairScores, section.Leading}
 }
 
 // Check implements section.Checked.

@@ -3,9 +3,11 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
 	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -96,6 +98,7 @@ type Step struct {
 	Fusion *Fusion // layers over pairs, nil without
 	// of the weight of the teacher's soft targets, nil without a teacher
 	Distill     *Ramp
+	Dims        []int       // leading channels that losses are computed over too, see Matryoshka
 	Memory      Memory      // past features, nil without a queue and without a teacher
 	Judge       Judge       // of hard negatives, or nil
 	Relabelling Relabelling // what becomes of negatives that Judge takes for matches
@@ -117,6 +120,7 @@ type Step struct {
 	banks        *Banks
 	pairScores   *gorgonia.Node // of Interaction, once they are built
 	similarities Contrast       // of the first contrast that was built
+	channels     int            // leading ones that features have here; 0: all
 	relabelled   *Relabelled    // by Judge, once it was asked
 	parts        []Part         // of the losses built so far
 	alpha        *gorgonia.Node
@@ -191,10 +195,21 @@ func Need(ok bool, loss, format string, args ...any) {
 	}
 }
 
-// Add builds a loss and adds its parts to those of the step.
+// Add builds a loss and adds its parts to those of the step, and behind them those over leading channels.
 func (s *Step) Add(l Loss) {
 	parts := l.Build(s)
 	s.parts = append(s.parts, parts...)
+	if g, ok := l.(section.Giver); !ok || !slices.Contains(g.Gives(), section.Leading) {
+		return
+	}
+	for _, d := range s.Dims {
+		for _, p := range l.Build(s.truncated(d)) {
+			if !p.Measure {
+				p.Name = fmt.Sprintf("%s_%d", p.Name, d)
+				s.parts = append(s.parts, p)
+			}
+		}
+	}
 }
 
 // Parts returns the parts of the losses added so far, in the order of the log: before those of

@@ -26,7 +26,9 @@ type ofPairs struct{}
 func (ofPairs) Needs() []section.Fact { return []section.Fact{section.Captions} }
 
 // Gives implements section.Giver.
-func (ofPairs) Gives() []section.Fact { return []section.Fact{section.PairScores, section.BatchImages} }
+func (ofPairs) Gives() []section.Fact {
+	return []section.Fact{section.PairScores, section.BatchImages, section.Leading}
+}
 
 // Prepare implements Preparer.
 func (ofPairs) Prepare(s *Step) { s.ReadPairs() }

@@ -193,7 +193,8 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 	}
 	v := c.Eval
 	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop,
-		RerankSum: v.RerankScore == config.RerankSum, Folds: v.Folds, KeepBy: c.Train.KeepBestBy}, v.Eval)
+		RerankSum: v.RerankScore == config.RerankSum, Folds: v.Folds, KeepBy: c.Train.KeepBestBy,
+		Dims: c.Objective.Matryoshka.Dims}, v.Eval)
 	for _, x := range e.With {
 		s.With = append(s.With, x.setup(task))
 	}

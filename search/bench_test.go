@@ -14,6 +14,9 @@ import (
 	"github.com/geoalign/geoalign/internal/kernel/kerneltest"
 )
 
+// codesVariable names the codes of an index: bytes or bits.
+const codesVariable = "GEOALIGN_SEARCH_CODES"
+
 // dataVariable names a folder of pool.npy and queries.npy, which bench/peer/search.py makes.
 const dataVariable = "GEOALIGN_SEARCH_DATA"
 
@@ -74,14 +77,15 @@ func BenchmarkDataExact(b *testing.B) {
 
 // benchIndex builds an index, or opens that of the folder, where it then stays.
 func benchIndex(b *testing.B, e *compute.Engine, p Pool) *Index {
-	path := Beside(filepath.Join(os.Getenv(dataVariable), "pool.npy"))
+	codes := Codes(os.Getenv(codesVariable))
+	path := Beside(filepath.Join(os.Getenv(dataVariable), "pool.npy")) + string(codes)
 	if x, err := reopened(b, path, p); err == nil {
 		b.Cleanup(func() { x.Close() })
 		return x
 	}
 	start := time.Now()
 	x := check.Get(Build(context.Background(), e, p,
-		BuildOptions{Metric: Cosine, Progress: func(stage string, done, of int) {
+		BuildOptions{Metric: Cosine, Codes: codes, Progress: func(stage string, done, of int) {
 			if done == of {
 				b.Logf("%-8s done after %.1f s", stage, time.Since(start).Seconds())
 			}
@@ -101,7 +105,8 @@ func BenchmarkDataIndex(b *testing.B) {
 	ctx := context.Background()
 	x := benchIndex(b, e, p)
 	s := x.Stats()
-	b.Logf("%.0f MB; looks at %d of %d cells for recall %.4f", float64(s.Bytes)/1e6, s.Probes, s.Cells, s.Recall)
+	b.Logf("%s: %.1f MB, %.1f of the rows in float32; %d rows scored anew for one; looks at %d of %d cells for recall %.4f",
+		s.Codes, float64(s.Bytes)/1e6, float64(4*s.Rows*s.Width)/float64(s.Bytes), x.header.Rescore, s.Probes, s.Cells, s.Recall)
 	d := p.Width()
 	exact := check.Get(Exact(ctx, e, p, queries, Options{Metric: Cosine, K: 10}))(b)
 	for _, point := range s.Curve {

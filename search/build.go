@@ -15,6 +15,8 @@ import (
 // BuildOptions say what index to build. Zero values mean what they say.
 type BuildOptions struct {
 	Metric Metric
+	// Codes of the rows; empty: Bytes.
+	Codes Codes
 	// Cells is the number of cells; 0: twice the square root of the rows.
 	Cells int
 	// Recall is the share of the K nearest rows that a search is to find; 0: 0.95. The index
@@ -63,8 +65,8 @@ func Build(ctx context.Context, e *compute.Engine, pool Pool, o BuildOptions) (*
 		}
 	}
 	x := &Index{points: p, width: codeWidth(pool.Width())}
-	x.header = header{Version: version, Rows: pool.Rows(), Width: pool.Width(), Metric: o.Metric, Cells: o.Cells,
-		Seed: o.Seed}
+	x.header = header{Version: o.version(), Codes: o.stored(), Rows: pool.Rows(), Width: pool.Width(),
+		Metric: o.Metric, Cells: o.Cells, Seed: o.Seed}
 	b := &builder{Index: x, ctx: ctx, e: e, o: o}
 	for _, do := range []func() error{b.cluster, b.assign, b.encode, b.calibrate} {
 		if err := do(); err != nil {
@@ -73,6 +75,22 @@ func Build(ctx context.Context, e *compute.Engine, pool Pool, o BuildOptions) (*
 	}
 	x.noteRows(before)
 	return x, nil
+}
+
+// stored are the codes as a header names them.
+func (o *BuildOptions) stored() Codes {
+	if o.Codes == Bits {
+		return Bits
+	}
+	return ""
+}
+
+// version is that of the file of such an index.
+func (o *BuildOptions) version() int {
+	if o.Codes == Bits {
+		return bitsVersion
+	}
+	return version
 }
 
 // setDefaults fills in what is zero and checks the rest.
@@ -95,6 +113,8 @@ func (o *BuildOptions) setDefaults(rows int) error {
 		o.Progress = func(string, int, int) {}
 	}
 	switch {
+	case o.Codes != "" && o.Codes != Bytes && o.Codes != Bits:
+		return fmt.Errorf("search: no codes %q: choose bytes or bits", string(o.Codes))
 	case rows < 2 && o.Queries == nil:
 		return fmt.Errorf("search: an index of one row has no other to measure recall with: give queries, or use Exact")
 	case o.Cells < 1 || o.Cells > maxCells:
@@ -195,7 +215,12 @@ func (b *builder) assign() error {
 // encode codes the rows, and sums them as it reads them.
 func (b *builder) encode() error {
 	n, d, w := b.header.Rows, b.header.Width, b.width
-	b.codes, b.scales, b.sums = make([]int8, n*w), make([]float32, n), make([]identity.Sum, blocks(n))
+	b.scales, b.sums = make([]float32, n), make([]identity.Sum, blocks(n))
+	if b.header.bits() {
+		b.bits = make([]uint8, n*bitWidth(d))
+	} else {
+		b.codes = make([]int8, n*w)
+	}
 	if b.metric == L2 {
 		b.half = make([]float32, n)
 	}
@@ -209,7 +234,12 @@ func (b *builder) encode() error {
 			at, c := int(b.place[from+i]), int(b.owner[from+i])
 			row := x[i*d : (i+1)*d]
 			vector.Sub(row, row, b.centres[c*d:(c+1)*d])
-			b.scales[at] = code(b.codes[at*w:][:w], row)
+			if b.bits != nil {
+				b.turn.apply(row)
+				b.scales[at] = codeBits(b.bits[at*bitWidth(d):][:bitWidth(d)], row)
+			} else {
+				b.scales[at] = code(b.codes[at*w:][:w], row)
+			}
 			if b.half != nil {
 				b.half[at] = half[i]
 			}

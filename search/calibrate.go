@@ -21,6 +21,11 @@ func (b *builder) calibrate() error {
 	}
 	h := &b.header
 	h.K, h.Queries = s.o.K, len(s.queries)/h.Width
+	if h.bits() {
+		if err := b.calibrateRescore(s); err != nil {
+			return err
+		}
+	}
 	// Twice the cells until nearly all rows are found, then halving between the last effort
 	// that falls short of the target and the first that does not.
 	var curve []Point
@@ -65,6 +70,27 @@ func (b *builder) calibrate() error {
 	h.Curve, h.Probes = curve, curve[reached].Probes
 	return nil
 }
+
+// calibrateRescore finds how many rows have to be scored anew so that hardly one is lost by the bits: twice as many
+// until a search of all cells finds enoughBits, or no more than before.
+func (b *builder) calibrateRescore(s *sample) error {
+	last := 0.0
+	for b.header.Rescore = 2; ; b.header.Rescore *= 2 {
+		recall, err := b.recall(s, b.header.Cells)
+		if err != nil {
+			return err
+		}
+		b.o.Progress("rescore", b.header.Rescore, maxRescore)
+		if recall >= enoughBits || recall == last || b.header.Rescore >= maxRescore {
+			return nil
+		}
+		last = recall
+	}
+}
+
+// enoughBits is the recall of a search of all cells from which no more rows are scored anew: above it is what cells that
+// are not looked at cost.
+const enoughBits = 0.998
 
 // enough is the recall from which more effort is not measured.
 const enough = 0.999

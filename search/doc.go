@@ -29,6 +29,11 @@
 // products in whole numbers, and scores the best anew from the rows themselves. So a score is
 // always that of the stored rows, and only the set of rows can fall short.
 //
+// BuildOptions.Codes = Bits keeps a bit a number instead (RaBitQ, Gao and Long 2024): signs in a random rotation, by
+// which products are estimated without bias. More rows are scored anew, as many as the build finds to be needed, so the
+// rows of the pool are read all over: it is for pools whose codes do not fit into memory otherwise, and memory-mapped
+// rows do not count. A row of D numbers takes D/8 + 8 bytes instead of 4 D.
+//
 // How many rows are found depends on the data. Build measures it: it searches for a sample
 // exactly and by the index, with more and more cells, and notes the curve in the index. The
 // target of BuildOptions.Recall chooses the cells that a search looks at, Options.Recall those of

@@ -67,6 +67,10 @@ type batch struct {
 	words  []int16   // (q, W) codes
 	scales []float32 // (q) of the codes
 	cells  [][]int32 // (q) that are looked at, the nearest first
+
+	turned     []int8    // (q, 8 bitWidth) codes of the rotated points, of an index of bits
+	turnScales []float32 // (q) of them
+	turnSums   []int32   // (q) of them
 }
 
 // finder is the memory of a goroutine.
@@ -97,6 +101,10 @@ func (x *Index) newFinder() *finder {
 func (b *batch) run(ctx context.Context, e *compute.Engine, hits *Hits) error {
 	q := len(b.lengths)
 	b.words, b.scales, b.cells = make([]int16, q*b.x.width), make([]float32, q), make([][]int32, q)
+	if b.x.header.bits() {
+		b.turned = make([]int8, q*8*bitWidth(b.x.header.Width))
+		b.turnScales, b.turnSums = make([]float32, q), make([]int32, q)
+	}
 	order := make([]int32, q)
 	for i := range order {
 		order[i] = int32(i)
@@ -132,6 +140,12 @@ func (b *batch) choose(f *finder, i int) {
 	x, d, w := b.x, b.x.header.Width, b.x.width
 	words := b.words[i*w : (i+1)*w]
 	b.scales[i] = codeQuery(words, b.at[i*d:(i+1)*d])
+	if b.turned != nil {
+		n := 8 * bitWidth(d)
+		copy(f.row, b.at[i*d:(i+1)*d])
+		x.turn.apply(f.row)
+		b.turnScales[i], b.turnSums[i] = codeBitQuery(b.turned[i*n:(i+1)*n], f.row)
+	}
 	dots := f.dots[:x.header.Cells]
 	vector.DotCodes(dots, x.coarse.codes, words)
 	fewest := max(b.o.K, x.header.K) // in fewer rows the recall that was measured does not hold
@@ -158,7 +172,7 @@ func (b *batch) choose(f *finder, i int) {
 
 // group searches for queries of the batch, cell by cell.
 func (b *batch) group(f *finder, queries []int32, hits *Hits) error {
-	x, d, w := b.x, b.x.header.Width, b.x.width
+	x, d := b.x, b.x.header.Width
 	f.pairs = f.pairs[:0]
 	for place, i := range queries {
 		for _, c := range b.cells[i] {
@@ -173,11 +187,11 @@ func (b *batch) group(f *finder, queries []int32, hits *Hits) error {
 			return int(a.place - b.place)
 		})
 	}
-	tops := newTops(len(queries), min(b.o.K+max(b.o.K, leastSlack), x.header.Rows))
+	tops := newTops(len(queries), x.header.keep(b.o.K))
 	for _, p := range f.pairs {
 		i := int(p.query)
 		base := vector.Dot(b.at[i*d:(i+1)*d], x.centres[int(p.cell)*d:][:d])
-		x.scan(f.dots, &tops[p.place], p.cell, base, b.words[i*w:(i+1)*w], b.scales[i], b.o.skip(b.first+i))
+		b.scan(f.dots, &tops[p.place], p.cell, i, base)
 	}
 	for place, i := range queries {
 		t := &tops[place]
@@ -191,19 +205,19 @@ func (b *batch) group(f *finder, queries []int32, hits *Hits) error {
 	return nil
 }
 
-// scan offers the rows of a cell: base is the product of query and centre, words and scale are
-// the query's codes.
+// scan offers the rows of a cell to query i of the batch: base is the product of the query and the centre.
 //
 //	x . y              = base + (x - c) . y
 //	x . y - |x|^2 / 2  of l2
-func (x *Index) scan(dots []int32, t *top, cell int32, base float32, words []int16, scale float32, skip int32) {
+func (b *batch) scan(dots []int32, t *top, cell int32, i int, base float32) {
+	x := b.x
 	lo, hi := x.cell(cell)
 	dots = dots[:hi-lo]
 	if len(dots) == 0 {
 		return
 	}
-	vector.DotCodes(dots, x.codes[lo*x.width:hi*x.width], words)
-	rows, scales := x.rows[lo:hi], x.scales[lo:hi]
+	scale := b.products(dots, lo, hi, i)
+	rows, scales, skip := x.rows[lo:hi], x.scales[lo:hi], b.o.skip(b.first+i)
 	least := t.least()
 	for i, dot := range dots {
 		s := base + scales[i]*scale*float32(dot)
@@ -215,4 +229,20 @@ func (x *Index) scan(dots []int32, t *top, cell int32, base float32, words []int
 			least = t.least()
 		}
 	}
+}
+
+// products sets dots to the products of the codes of the rows at [lo, hi) with those of query i, and returns the scale
+// of the query.
+func (b *batch) products(dots []int32, lo, hi, i int) float32 {
+	x, w := b.x, b.x.width
+	if b.turned == nil {
+		vector.DotCodes(dots, x.codes[lo*w:hi*w], b.words[i*w:(i+1)*w])
+		return b.scales[i]
+	}
+	w = bitWidth(x.header.Width)
+	vector.DotBits(dots, x.bits[lo*w:hi*w], b.turned[i*8*w:(i+1)*8*w])
+	for j, dot := range dots {
+		dots[j] = 2*dot - b.turnSums[i]
+	}
+	return b.turnScales[i]
 }

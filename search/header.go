@@ -12,6 +12,9 @@ import (
 // Version 1 knew its pool by some of the rows: such an index is built anew.
 const version = 2
 
+// bitsVersion is that of an index of bits, which earlier programs do not know.
+const bitsVersion = 3
+
 // ErrVersion is wrapped, with ErrFormat, by errors about the index of another version of this program.
 var ErrVersion = errors.New("of another version")
 
@@ -27,7 +30,23 @@ type header struct {
 	Queries     int     `json:"queries"` // that it was measured with
 	Curve       []Point `json:"curve"`   // by rising probes; Probes is among them
 	Seed        uint64  `json:"seed"`
-	Fingerprint string  `json:"fingerprint"` // of all rows of the pool
+	Fingerprint string  `json:"fingerprint"`       // of all rows of the pool
+	Codes       Codes   `json:"codes,omitempty"`   // of version 3 bits, else left out: bytes
+	Rescore     int     `json:"rescore,omitempty"` // of bits: rows that are scored anew for each that is asked for
+}
+
+// maxRescore is the most rows of an index of bits that are scored anew for each that is asked for.
+const maxRescore = 256
+
+// bits says whether rows are coded by bits.
+func (h *header) bits() bool { return h.Codes == Bits }
+
+// keep returns how many rows are kept for k that are asked for, and scored anew.
+func (h *header) keep(k int) int {
+	if h.bits() {
+		return min(max(k*h.Rescore, leastSlack), h.Rows)
+	}
+	return min(k+max(k, leastSlack), h.Rows)
 }
 
 // maxCurve is more points than a calibration measures.
@@ -40,9 +59,9 @@ func parseHeader(text string) (header, error) {
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		return h, fmt.Errorf("its description cannot be read: %v", err)
 	}
-	if v.Version != version {
-		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads version %d", ErrVersion,
-			v.Version, version)
+	if v.Version != version && v.Version != bitsVersion {
+		return h, fmt.Errorf("%w: it has version %d of the format, and this program reads versions %d and %d", ErrVersion,
+			v.Version, version, bitsVersion)
 	}
 	dec := json.NewDecoder(bytes.NewReader([]byte(text)))
 	dec.DisallowUnknownFields()
@@ -60,6 +79,9 @@ func (h *header) check() error {
 	switch {
 	case h.Rows < 1 || h.Rows > math.MaxInt32 || h.Width < 1 || h.Width > maxWidth:
 		return bad("%d rows of width %d", h.Rows, h.Width)
+	case h.bits() != (h.Version == bitsVersion) || h.Codes != "" && !h.bits() || h.bits() != (h.Rescore != 0) ||
+		h.Rescore < 0 || h.Rescore > maxRescore:
+		return bad("codes %.20q of version %d, of which %d rows are scored anew", string(h.Codes), h.Version, h.Rescore)
 	case h.Metric.Check() != nil:
 		return bad("metric %q", string(h.Metric))
 	case h.Cells < 1 || h.Cells > min(maxCells, h.Rows):

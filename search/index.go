@@ -26,11 +26,13 @@ type Index struct {
 	rows    []int32        // (N) of the pool, by cell, rising within one
 	scales  []float32      // (N) of the codes
 	half    []float32      // (N) half the squared lengths of the points of l2, else empty
-	codes   []int8         // (N, W)
+	codes   []int8         // (N, W), none of an index of bits
+	bits    []uint8        // (N, bitWidth) of an index of bits, see rotation
 	sums    []identity.Sum // (blocks) of the rows of the pool, see eachBlock
 
 	// Made of the centres, since all of them are looked at.
 	coarse coarse
+	turn   *rotation // of an index of bits
 	finder sync.Pool
 	close  func() error
 }
@@ -52,6 +54,7 @@ type Point struct {
 type Stats struct {
 	Rows, Width int
 	Metric      Metric
+	Codes       Codes
 	Cells       int
 	Probes      int     // cells that a search looks at, unless Options.Recall says otherwise
 	Recall      float64 // that was measured then
@@ -64,10 +67,15 @@ type Stats struct {
 // Stats returns the index's sizes and recalls.
 func (x *Index) Stats() Stats {
 	h := &x.header
+	codes := Bytes
+	if h.bits() {
+		codes = Bits
+	}
 	return Stats{
-		Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes, Recall: x.Recall(), K: h.K,
-		Queries: h.Queries, Bytes: int64(len(x.codes)) + 4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+
-			len(x.half)),
+		Codes: codes, Rows: h.Rows, Width: h.Width, Metric: h.Metric, Cells: h.Cells, Probes: h.Probes,
+		Recall: x.Recall(), K: h.K, Queries: h.Queries,
+		Bytes: int64(len(x.codes)+len(x.bits)) +
+			4*int64(len(x.centres)+len(x.starts)+len(x.rows)+len(x.scales)+len(x.half)),
 		Curve: slices.Clone(h.Curve), Fingerprint: h.Fingerprint,
 	}
 }
@@ -119,6 +127,9 @@ func (x *Index) setCoarse() {
 		if x.metric != Inner {
 			c.half[i] = float32(vector.SumSq(centre) / 2)
 		}
+	}
+	if x.header.bits() {
+		x.turn = newRotation(x.header.Seed, d)
 	}
 	x.finder.New = func() any { return x.newFinder() }
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/geoalign/geoalign/data/features"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/space"
 )
@@ -289,4 +291,106 @@ func TestScoresAreThoseOfScoring(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRotation: it keeps lengths and products, mixes all channels, and another seed is another one.
+func TestRotation(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	for _, d := range []int{1, 2, 3, 19, 64, 100, 384} {
+		p, other := newRotation(5, d), newRotation(6, d)
+		x, y := normal(r, 1, d), normal(r, 1, d)
+		want, xx := vector.Dot(x, y), vector.SumSq(x)
+		z := slices.Clone(x)
+		p.apply(x)
+		p.apply(y)
+		other.apply(z)
+		if got := vector.Dot(x, y); !(math.Abs(float64(got-want)) <= 1e-5*xx) || !(math.Abs(vector.SumSq(x)-xx) <= 1e-5*xx) {
+			t.Errorf("%d channels: product %v, want %v", d, got, want)
+		}
+		if d > 3 && slices.Equal(x, z) {
+			t.Errorf("%d channels: two seeds are one rotation", d)
+		}
+		one := make([]float32, d)
+		one[0] = 1
+		p.apply(one)
+		for c, v := range one {
+			if d >= 64 && math.Abs(float64(v)) > 8/math.Sqrt(float64(d)) {
+				t.Errorf("%d channels: the first one stays together: %v in channel %d", d, v, c)
+			}
+		}
+	}
+}
+
+// TestBitsEstimate: over rotations the estimate of a product is right on average, and its error is that of the paper:
+// one over the root of the channels, for a query of length 1 and a row of length 1 (theorem 3.2).
+func TestBitsEstimate(t *testing.T) {
+	const d, rotations = 128, 2000
+	r := rand.New(rand.NewPCG(2, 10))
+	x, y := normal(r, 1, d), normal(r, 1, d)
+	toUnit(x, math.Sqrt(vector.SumSq(x)))
+	toUnit(y, math.Sqrt(vector.SumSq(y)))
+	for c := range y { // rows that are near
+		y[c] = .6*x[c] + .8*y[c]
+	}
+	want := float64(vector.Dot(x, y))
+	bits, codes, dot := make([]uint8, bitWidth(d)), make([]int8, 8*bitWidth(d)), make([]int32, 1)
+	var sum, square float64
+	for seed := range rotations {
+		p := newRotation(uint64(seed), d)
+		a, b := slices.Clone(x), slices.Clone(y)
+		p.apply(a)
+		p.apply(b)
+		row := codeBits(bits, a)
+		scale, all := codeBitQuery(codes, b)
+		vector.DotBits(dot, bits, codes)
+		got := float64(row*scale*float32(2*dot[0]-all)) - want
+		sum, square = sum+got, square+got*got
+	}
+	deviation := math.Sqrt(square / rotations)
+	if mean := sum / rotations; !(math.Abs(mean) <= 4*deviation/math.Sqrt(rotations)) {
+		t.Errorf("the estimate of %v is off by %v on average, its deviation is %v", want, mean, deviation)
+	}
+	// tan of the angle between r and its signs, sqrt(pi/2 - 1), times the part of y that is not along x.
+	across := math.Sqrt(vector.SumSq(y) - want*want)
+	if bound := math.Sqrt(math.Pi/2-1) * across / math.Sqrt(d-1); !(deviation <= 1.15*bound && deviation >= bound/1.15) {
+		t.Errorf("deviation %v, want about %v", deviation, bound)
+	}
+}
+
+// TestBits: an index of bits finds what one of bytes finds, on any number of threads, when it is opened too, in a
+// fraction of the memory.
+func TestBits(t *testing.T) {
+	const n, d, q, k = 6000, 128, 200, 10
+	for _, m := range metrics {
+		x := mixture(rand.New(rand.NewPCG(2, 11)), n+q, d, 20, 12, .2)
+		p, queries := pool(t, x[:n*d], d), x[n*d:]
+		e := engine(t, 2)
+		o := BuildOptions{Metric: m, Recall: .99, Cells: 32, Codes: Bits}
+		index := check.Get(Build(t.Context(), e, p, o))(t)
+		exact := check.Get(Exact(t.Context(), e, p, queries, Options{Metric: m, K: k}))(t)
+		got := check.Get(index.Search(t.Context(), e, queries, Options{K: k}))(t)
+		found := 0
+		for i, v := range got.Scores {
+			if v >= exact.Scores[i/k*k+k-1] {
+				found++
+			}
+		}
+		if r := float64(found) / (q * k); r < .98 {
+			t.Errorf("%s: recall %v, %v of the build", m, r, index.Recall())
+		}
+		s := index.Stats()
+		if rows := s.Bytes - int64(4*(32*d+33)); s.Codes != Bits || s.Recall < .99 || rows > n*(d/8+16) {
+			t.Errorf("%s: %+v", m, s)
+		}
+		path := Beside(filepath.Join(t.TempDir(), "x.npy"))
+		check.OK(t, index.Save(path))
+		opened := check.Get(reopened(t, path, p))(t)
+		one := check.Get(opened.Search(t.Context(), nil, queries, Options{K: k}))(t)
+		if !slices.Equal(one.Rows, got.Rows) || !slices.Equal(one.Scores, got.Scores) || opened.Stats().Codes != Bits {
+			t.Errorf("%s: the opened index has other hits", m)
+		}
+		check.OK(t, opened.Close())
+	}
+	_, err := Build(t.Context(), engine(t, 1), pool(t, make([]float32, 8), 2), BuildOptions{Metric: L2, Codes: "nibbles"})
+	check.Error(t, err, `search: no codes "nibbles": choose bytes or bits`)
 }

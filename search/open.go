@@ -128,7 +128,7 @@ func (x *Index) parse(b []byte) error {
 
 // view points the slices at their tensors, of which each must be there in its shape.
 func (x *Index) view(b []byte, f *safetensors.File) error {
-	types := map[string]safetensors.DType{"codes": safetensors.U8, "sums": safetensors.U8, "rows": safetensors.I32,
+	types := map[string]safetensors.DType{"codes": safetensors.U8, "bits": safetensors.U8, "sums": safetensors.U8, "rows": safetensors.I32,
 		"starts": safetensors.I32}
 	wanted := x.tensors()
 	data := map[string][]byte{}
@@ -154,7 +154,7 @@ func (x *Index) view(b []byte, f *safetensors.File) error {
 	x.starts, x.rows = cast[int32](data["starts"]), cast[int32](data["rows"])
 	x.half = cast[float32](data["half"])
 	x.shift = slices.Clone(cast[float32](data["shift"])) // read for each query, before the parts that a cut file ends
-	x.codes = cast[int8](data["codes"])
+	x.codes, x.bits = cast[int8](data["codes"]), data["bits"]
 	x.sums = make([]identity.Sum, blocks(x.header.Rows))
 	for i := range x.sums {
 		copy(x.sums[i][:], data["sums"][i*len(x.sums[i]):])

@@ -36,14 +36,18 @@ func (x *Index) tensors() []safetensors.Tensor {
 		t = append(t, safetensors.Tensor{Name: "half", Shape: []int{h.Rows}, Data: x.half},
 			safetensors.Tensor{Name: "shift", Shape: []int{h.Width}, Data: x.shift})
 	}
-	codes := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(x.codes))), len(x.codes)) // two's complement
+	if h.bits() {
+		t = append(t, safetensors.Tensor{Name: "bits", Shape: []int{h.Rows, bitWidth(h.Width)}, Data: x.bits})
+	} else {
+		t = append(t, safetensors.Tensor{Name: "codes", Shape: []int{h.Rows, x.width}, Data: unsafe.Slice(
+			(*uint8)(unsafe.Pointer(unsafe.SliceData(x.codes))), len(x.codes))}) // two's complement
+	}
 	n := blocks(h.Rows)
 	sums := make([]uint8, 0, n*len(identity.Sum{}))
 	for _, s := range x.sums {
 		sums = append(sums, s[:]...)
 	}
-	return append(t, safetensors.Tensor{Name: "codes", Shape: []int{h.Rows, x.width}, Data: codes},
-		safetensors.Tensor{Name: "sums", Shape: []int{n, len(identity.Sum{})}, Data: sums})
+	return append(t, safetensors.Tensor{Name: "sums", Shape: []int{n, len(identity.Sum{})}, Data: sums})
 }
 
 // Save writes the index to a file, which replaces an older one only when it is complete.

@@ -82,6 +82,22 @@ func (s Space) Check(dim int) error {
 	return nil
 }
 
+// Leading returns the space of the first dim channels of features of s: the sphere of the directions of a part, and of
+// several spheres the first ones, each as a whole.
+func (s Space) Leading(dim int) (Space, error) {
+	switch n := s.SphereDim(); {
+	case dim < 1 || dim > s.Dim:
+		return s, fmt.Errorf("must be between 1 and %d channels", s.Dim)
+	case s.Groups() == 1:
+		s.Dim = dim
+	case dim%n != 0:
+		return s, fmt.Errorf("must be whole spheres of %s, a multiple of %d channels", s, n)
+	default:
+		s.Dim, s.Spheres, s.Tokens = dim, dim/n, false
+	}
+	return s, nil
+}
+
 // Groups returns m, the number of equal groups of channels: at least 1.
 func (s Space) Groups() int { return max(s.Spheres, 1) }
 

@@ -43,6 +43,33 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestLeading(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		dim        int
+	}{
+		{"sphere", "sphere", 5}, {"euclid", "euclid", 5}, {"Ob(4,3)", "Ob(4,2)", 8}, {"Ob(4,3)", "sphere", 4},
+		{"Multi(3,4)", "Ob(3,2)", 6}, {"Ob(4,3)", "Ob(4,3)", 12},
+	} {
+		s, _ := space.Parse(c.name, 12)
+		if got, err := s.Leading(c.dim); err != nil || got.String() != c.want || got.Dim != c.dim {
+			t.Errorf("%d of %s: got %+v and error %v, want %s", c.dim, c.name, got, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name, want string
+		dim        int
+	}{
+		{"sphere", "between 1 and 12 channels", 13}, {"sphere", "between 1 and 12 channels", 0},
+		{"Ob(4,3)", "must be whole spheres of Ob(4,3), a multiple of 4 channels", 6},
+	} {
+		s, _ := space.Parse(c.name, 12)
+		if _, err := s.Leading(c.dim); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d of %s: got error %v, want one with %q", c.dim, c.name, err, c.want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	for name, want := range map[string]string{
 		"ball": "must be sphere, euclid", "Ob(4)": "must be sphere", "Ob(3,5)": "has 3 x 5 = 15 channels, not 12",

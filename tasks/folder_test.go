@@ -122,12 +122,26 @@ func TestFolder(t *testing.T) {
 			Member: retrieval.Member{Image: painter{set.Images().Columns()[:1], paintOf},
 				Text:   painter{words.Columns(), func(row batch.Row) int { return (int(row.Ints(batch.Tokens)[0]) + off) % len(paints) }},
 				Score:  scoring.Score{Space: space.Space{Dim: len(paints)}, Terms: []scoring.Term{{Kind: scoring.Cosine, Weight: 1}}},
-				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 7},
+				Engine: engine, Images: set.Images(), Texts: texts}, TextImage: set.TextImage, ImageID: set.ImageID, Encoding: tasks.Encoding{BatchSize: 7}, Dims: []int{2, len(paints)},
 		})
 		want := 100 - 100*float64(off)
 		if s.First.I2T.R1 != want || s.First.T2I.R1 != want || off == 0 &&
 			(s.First.I2T.MeanRank != 1 || s.First.T2I.MedianRank != 1) {
 			t.Errorf("off by %d: %+v", off, s.First)
+		}
+		// By two channels the first two paints are known, and the others tie with all, which counts as wrong.
+		known := 0
+		for i := range set.Images().Len() {
+			if set.ImageID(i) < 2 {
+				known++
+			}
+		}
+		short, all := s.Leading[0], s.Leading[1]
+		if got := short.Metrics.I2T.R1; short.Dim != 2 || got != 100*float64((1-off)*known)/40 || known == 0 || known == 40 {
+			t.Errorf("off by %d, two channels: R@1 %v, want that of %d images of 40", off, got, (1-off)*known)
+		}
+		if all.Metrics != s.First || s.Values()["first_2/r_mean"] != short.Metrics.RMean() {
+			t.Errorf("off by %d: by all channels %+v, want %+v", off, all.Metrics, s.First)
 		}
 		precise := []float64{100, 96, 100, 96} // red has 8 images
 		for i, v := range s.Precision.Values() {

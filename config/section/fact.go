@@ -107,6 +107,7 @@ const (
 	Metric          Fact = "metric"           // the learned metric of objective.gssf
 	Graph           Fact = "graph"            // the graph over the queue
 	Geodesic        Fact = "geodesic"         // a score through that graph
+	Leading         Fact = "leading"          // features, whose leading channels may be features too
 )
 
 // about is what messages say of a fact.
@@ -209,6 +210,8 @@ var facts = map[Fact]about{
 	Metric:          {`objective.itc.score = "gssf"`, "no score reads a learned metric"},
 	Graph:           {`objective.itc.score = "geodesic"`, "nothing reads a graph over the queue"},
 	Geodesic:        {`objective.itc.score = "geodesic"`, "no score is a geodesic"},
+	Leading: {"a contrast or another loss over scores of pairs, objective.simcse.weight or objective.triplet.weight > 0",
+		"no loss compares features"},
 }
 
 // With says what gives the fact, in words that follow "read with".

@@ -30,6 +30,7 @@ const (
 	Neighbours = "neighbours"
 	Pool       = "pool"
 	Identities = "identities"
+	Rotation   = "rotation"
 )
 
 // New returns the generator of the stream name of seed at position index.

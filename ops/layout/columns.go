@@ -39,12 +39,30 @@ func ConcatColumns(a, b *gorgonia.Node) *gorgonia.Node {
 	}, a, b)
 }
 
-// columnRange returns n columns of x (R, D) from column from on: (R, n).
+// Columns returns n columns of x (R, D) from column from on: (R, n). All columns of x are x itself.
+func Columns(x *gorgonia.Node, from, n int) *gorgonia.Node {
+	if x != nil && from == 0 && len(x.Shape()) == 2 && n == x.Shape()[1] {
+		return x
+	}
+	return op.Apply(columnRange(from, n), x)
+}
+
+// columnRange is the op of Columns. Its gradient is that of rows, of what is transposed.
 func columnRange(from, n int) *op.Op {
 	return &op.Op{
-		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{false},
-		On:    oncuda.ColumnRange(from, n),
-		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return tensor.Shape{in[0][0], n}, nil },
+		Kind: "column range", Args: fmt.Sprintf("from=%d n=%d", from, n), Diff: []bool{true},
+		On: oncuda.ColumnRange(from, n),
+		Shape: func(in []tensor.Shape) (tensor.Shape, error) {
+			x := in[0]
+			if err := op.Need(len(x) == 2 && from >= 0 && n > 0 && from+n <= x[1],
+				"want x (R, D) with columns [%d, %d) (got %v)", from, from+n, x); err != nil {
+				return nil, err
+			}
+			return tensor.Shape{x[0], n}, nil
+		},
+		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
+			return gorgonia.Nodes{Transpose(op.Apply(spreadRows(in[0].Shape()[1], from, 1, n), Transpose(dy)))}
+		},
 		Host: func(c *exec.Call) (exec.Step, error) {
 			width := c.In[0].Dim(1)
 			return c.For(c.Out.Dim(0), op.RowGrain(n), func(_, lo, hi int) {

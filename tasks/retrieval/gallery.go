@@ -31,6 +31,32 @@ func (g *gallery) rank(f eval.Fold) (first, second *eval.Ranks, err error) {
 	return first, nil, err
 }
 
+// leading returns the metrics by the leading channels that are asked for.
+func (g *gallery) leading(folds []eval.Fold, metrics func(*eval.Ranks) eval.Metrics) (list []Leading, err error) {
+	f, ok := g.members[0].(*features)
+	if !ok || len(g.members) > 1 {
+		return nil, nil
+	}
+	for _, dim := range g.r.Dims {
+		part, err := f.leading(dim)
+		if err != nil {
+			return nil, err
+		}
+		of := &gallery{r: g.r, ctx: g.ctx, members: mean{part}}
+		var all []eval.Metrics
+		for _, fold := range folds {
+			chunk, source := of.source(fold)
+			ranks, err := eval.Rank(fold.Corr, chunk, source)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, metrics(ranks))
+		}
+		list = append(list, Leading{dim, eval.Mean(all)})
+	}
+	return list, nil
+}
+
 // precision returns the precision of a fold by the pair score.
 func (g *gallery) precision(f eval.Fold) (eval.Precision, error) {
 	chunk, source := g.source(f)

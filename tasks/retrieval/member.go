@@ -3,6 +3,8 @@ package retrieval
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
@@ -78,7 +80,7 @@ type scored interface {
 // newScored is the split of a member, whose pairs are scored in blocks of so many rows a side.
 func newScored(m Member, block int, progress func(phase string, done, total int)) (scored, error) {
 	if m.Interaction == nil {
-		return &features{Member: m}, nil
+		return &features{Member: m, dim: m.Image.Dim()}, nil
 	}
 	image, ok := m.Image.(TokenEncoder)
 	text, also := m.Text.(TokenEncoder)
@@ -92,7 +94,29 @@ func newScored(m Member, block int, progress func(phase string, done, total int)
 // features are those of a split.
 type features struct {
 	Member
+	dim           int       // C
 	images, texts []float32 // (n, C)
+}
+
+// leading are the first dim channels as features, see objectives.Matryoshka.
+func (f *features) leading(dim int) (*features, error) {
+	x := &features{Member: f.Member, dim: dim}
+	var err error
+	if x.Score.Space, err = f.Score.Space.Leading(dim); err != nil {
+		return nil, fmt.Errorf("tasks: objective.matryoshka.dims: %d %w", dim, err)
+	}
+	truncated := func(rows []float32) []float32 {
+		var all []float32
+		for row := range slices.Chunk(rows, f.dim) {
+			all = append(all, row[:dim]...)
+			if x.Score.Space.One() {
+				scoring.Normalize(all[len(all)-dim:])
+			}
+		}
+		return all
+	}
+	x.images, x.texts = truncated(f.images), truncated(f.texts)
+	return x, nil
 }
 
 func (f *features) encode(ctx context.Context, e tasks.Encoding, seen func(image bool, x tasks.Encoded)) error {
@@ -116,7 +140,7 @@ func (f *features) rows(ctx context.Context, row, n int, dst []float32) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c := f.Image.Dim()
+	c := f.dim
 	return f.Score.Rows(f.Engine, f.images[row*c:(row+n)*c], n, f.texts, len(f.texts)/c, dst)
 }
 
@@ -124,8 +148,8 @@ func (f *features) rows(ctx context.Context, row, n int, dst []float32) error {
 // distances.
 func (m mean) meanCosine() (cosine [2]float64) {
 	if f, ok := m[0].(*features); ok && !f.Score.Space.Euclid {
-		cosine[0], _ = sanity.MeanCosine(f.images, f.Image.Dim())
-		cosine[1], _ = sanity.MeanCosine(f.texts, f.Text.Dim())
+		cosine[0], _ = sanity.MeanCosine(f.images, f.dim)
+		cosine[1], _ = sanity.MeanCosine(f.texts, f.dim)
 	}
 	return cosine
 }

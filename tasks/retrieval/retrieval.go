@@ -37,6 +37,8 @@ type Retrieval struct {
 	// Folds cuts the gallery into that many folds of consecutive images, ranked (and
 	// re-ranked) on their own; the metrics are the means. 0 and 1: the whole gallery.
 	Folds int
+	// Dims are leading channels by which the pairs of Member are scored too, on their own.
+	Dims []int
 	// MeanTies takes the mean over all orders of candidates of equal scores, instead of the order against the
 	// model.
 	MeanTies bool
@@ -144,5 +146,6 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		m := eval.Mean(rerank)
 		s.Rerank = &m
 	}
-	return s, nil
+	s.Leading, err = g.leading(folds, metrics)
+	return s, err
 }

@@ -27,14 +27,22 @@ type Scores struct {
 	Chance eval.Metrics  // of a random order, in galleries of the same size
 	// Precision is that of the pair score, nil where every query has one right answer.
 	Precision *eval.Precision
-	Images    int
-	Texts     int
+	// Leading are the metrics of the pair score by leading channels alone.
+	Leading []Leading
+	Images  int
+	Texts   int
 	// The mean of recalls of the last ranking where equal scores count against the model, and over all orders of them,
 	// whatever MeanTies.
 	WorstRMean, TiedRMean float64
 	// MeanCosine is that of two images and of two texts, 0 where no features are compared.
 	MeanCosine [2]float64
 	KeepBy     string // train.keep_best_by
+}
+
+// Leading is what the first Dim channels of features find, see objectives.Matryoshka.
+type Leading struct {
+	Dim     int          `json:"dim"`
+	Metrics eval.Metrics `json:"metrics"`
 }
 
 // Final returns the metrics of the last ranking: the re-ranked ones if there are any.
@@ -53,6 +61,9 @@ func (s Scores) Columns() []eval.Result {
 	results := []eval.Result{{Name: s.Score, Metrics: s.First}}
 	if s.Rerank != nil {
 		results = append(results, eval.Result{Name: RerankedName, Metrics: *s.Rerank})
+	}
+	for _, l := range s.Leading {
+		results = append(results, eval.Result{Name: fmt.Sprintf("first %d", l.Dim), Metrics: l.Metrics})
 	}
 	return results
 }
@@ -101,6 +112,9 @@ func (s Scores) Values() map[string]float64 {
 	add(eval.First, s.First.Values())
 	if s.Rerank != nil {
 		add(eval.Reranked, s.Rerank.Values())
+	}
+	for _, l := range s.Leading {
+		add(fmt.Sprintf("first_%d", l.Dim), l.Metrics.Values())
 	}
 	add(eval.Random, s.Chance.Values())
 	if s.Precision != nil {
@@ -156,10 +170,12 @@ func (s Scores) JSON(split, path string) any {
 		Rerank *eval.Metrics `json:"rerank,omitempty"`
 		Chance eval.Metrics  `json:"chance"`
 
+		Leading []Leading `json:"leading,omitempty"` // by the first channels of features
+
 		// of the pair score, where queries have several right answers
 		Precision eval.Values `json:"precision,omitempty"`
 		Metric    string      `json:"metric"` // by which checkpoints are kept, as in metrics.jsonl
-	}{Name, split, path, s.Images, s.Texts, s.Score, s.First, s.Rerank, s.Chance, nil, s.Metric().Name}
+	}{Name, split, path, s.Images, s.Texts, s.Score, s.First, s.Rerank, s.Chance, s.Leading, nil, s.Metric().Name}
 	if s.Precision != nil {
 		x.Precision = s.Precision.Values()
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	RerankSum bool // by the sum of log-odds and pair score
 	Folds     int
 	KeepBy    string // train.keep_best_by
+	Dims      []int  // leading channels that pairs are scored by too, see objectives.Matryoshka
 }
 
 func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
@@ -50,6 +51,7 @@ func evaluate(ctx context.Context, s *tasks.Setup) (tasks.Scores, error) {
 	r := Retrieval{
 		Member: own, With: with, Encoding: s.Encoding, Matcher: s.Model.Matcher, TextImage: s.Galleries.TextImage,
 		ImageID: s.Galleries.ImageID, MeanTies: o.MeanTies, RerankTop: o.RerankTop, Folds: o.Folds,
+		Dims: o.Dims,
 	}
 	if o.RerankSum {
 		if r.RerankTemperature, err = s.Model.Temperature(); err != nil {

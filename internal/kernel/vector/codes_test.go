@@ -95,3 +95,53 @@ func BenchmarkDotCodes(b *testing.B) {
 		})
 	}
 }
+
+// TestDotBits compares the sums with those of a loop over bits.
+func TestDotBits(t *testing.T) {
+	kerneltest.EachLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(61, 2))
+		for _, n := range []int{64, 128, 192, 384, 1024, 16384} {
+			for rows := range 7 {
+				for _, extreme := range []bool{false, true} {
+					x, y, dst := make([]uint8, rows*n/8), make([]int8, n), make([]int32, rows)
+					for i := range x {
+						if x[i] = uint8(r.IntN(256)); extreme {
+							x[i] = 255
+						}
+					}
+					for i := range y {
+						if y[i] = int8(r.IntN(256) - 128); extreme {
+							y[i] = int8(127 - 255*(rows&1))
+						}
+					}
+					DotBits(dst, x, y)
+					for i, got := range dst {
+						want := int32(0)
+						for j, v := range y {
+							want += int32(x[i*n/8+j/8]>>(j%8)&1) * int32(v)
+						}
+						if got != want {
+							t.Fatalf("row %d of %d, %d bits: got %d, want %d", i, rows, n, got, want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// A kernel that reads or writes outside its slices crashes this test.
+func TestDotBitsStaysInside(t *testing.T) {
+	for _, atEnd := range []bool{true, false} {
+		rows, query, products := kerneltest.Guarded(t, atEnd), kerneltest.Guarded(t, atEnd), kerneltest.Guarded(t, atEnd)
+		kerneltest.EachLevel(t, func(*testing.T) {
+			for _, n := range []int{64, 192} {
+				for count := range 8 {
+					DotBits(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(products(count)))), count),
+						unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(rows(count*n/32)))), count*n/8),
+						unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(query(n/4)))), n))
+				}
+			}
+		})
+	}
+}

@@ -347,6 +347,11 @@ func dropoutBitsVec(dst *int32, n int, state uint64, last uint32)
 //go:noescape
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int)
 
+// dotBitsVec sets dst to the sums of y at the bits of rows of x of n bytes, a multiple of 8.
+//
+//go:noescape
+func dotBitsVec(dst *int32, x *uint8, y *int8, rows int, n int)
+
 // exchangeVec swaps a with b and ia with ib where b > a, or b = a and ib < ia.
 //
 //go:noescape

@@ -13510,6 +13510,291 @@ end5:
 	VZEROUPPER
 	RET
 
+DATA vecBitPlaces<>+0(SB)/8, $0x0000000000000000
+DATA vecBitPlaces<>+8(SB)/8, $0x0101010101010101
+DATA vecBitPlaces<>+16(SB)/8, $0x0202020202020202
+DATA vecBitPlaces<>+24(SB)/8, $0x0303030303030303
+GLOBL vecBitPlaces<>(SB), RODATA|NOPTR, $32
+
+DATA vecBits<>+0(SB)/8, $0x8040201008040201
+DATA vecBits<>+8(SB)/8, $0x8040201008040201
+DATA vecBits<>+16(SB)/8, $0x8040201008040201
+DATA vecBits<>+24(SB)/8, $0x8040201008040201
+GLOBL vecBits<>(SB), RODATA|NOPTR, $32
+
+// func dotBitsVec(dst *int32, x *uint8, y *int8, rows int, n int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL
+TEXT ·dotBitsVec(SB), NOSPLIT, $0-40
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS vec01010101<>+0(SB), Z0
+	VBROADCASTSS vec00010001<>+0(SB), Z1
+
+rows1:
+	CMPQ   BX, $0x04
+	JL     end2
+	LEAQ   (CX)(SI*1), DI
+	LEAQ   (DI)(SI*1), R8
+	LEAQ   (R8)(SI*1), R9
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	XORQ   R10, R10
+
+column3:
+	VMOVUPS       (DX)(R10*8), Z6
+	KMOVQ         (CX)(R10*1), K1
+	VMOVDQU8.Z    Z6, K1, Z7
+	VPMADDUBSW    Z7, Z0, Z7
+	VPMADDWD      Z1, Z7, Z7
+	VPADDD        Z7, Z2, Z2
+	KMOVQ         (DI)(R10*1), K1
+	VMOVDQU8.Z    Z6, K1, Z7
+	VPMADDUBSW    Z7, Z0, Z7
+	VPMADDWD      Z1, Z7, Z7
+	VPADDD        Z7, Z3, Z3
+	KMOVQ         (R8)(R10*1), K1
+	VMOVDQU8.Z    Z6, K1, Z7
+	VPMADDUBSW    Z7, Z0, Z7
+	VPMADDWD      Z1, Z7, Z7
+	VPADDD        Z7, Z4, Z4
+	KMOVQ         (R9)(R10*1), K1
+	VMOVDQU8.Z    Z6, K1, Z6
+	VPMADDUBSW    Z6, Z0, Z6
+	VPMADDWD      Z1, Z6, Z6
+	VPADDD        Z6, Z5, Z5
+	ADDQ          $0x08, R10
+	CMPQ          R10, SI
+	JL            column3
+	VEXTRACTF64X4 $0x01, Z2, Y6
+	VPADDD        Y6, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X6
+	VPADDD        X6, X2, X2
+	VPERMILPS     $0x0e, X2, X6
+	VPADDD        X6, X2, X2
+	VPERMILPS     $0x01, X2, X6
+	VPADDD        X6, X2, X2
+	VMOVD         X2, (AX)
+	VEXTRACTF64X4 $0x01, Z3, Y2
+	VPADDD        Y2, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X2
+	VPADDD        X2, X3, X3
+	VPERMILPS     $0x0e, X3, X2
+	VPADDD        X2, X3, X3
+	VPERMILPS     $0x01, X3, X2
+	VPADDD        X2, X3, X3
+	VMOVD         X3, 4(AX)
+	VEXTRACTF64X4 $0x01, Z4, Y2
+	VPADDD        Y2, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X2
+	VPADDD        X2, X4, X4
+	VPERMILPS     $0x0e, X4, X2
+	VPADDD        X2, X4, X4
+	VPERMILPS     $0x01, X4, X2
+	VPADDD        X2, X4, X4
+	VMOVD         X4, 8(AX)
+	VEXTRACTF64X4 $0x01, Z5, Y2
+	VPADDD        Y2, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X2
+	VPADDD        X2, X5, X5
+	VPERMILPS     $0x0e, X5, X2
+	VPADDD        X2, X5, X5
+	VPERMILPS     $0x01, X5, X2
+	VPADDD        X2, X5, X5
+	VMOVD         X5, 12(AX)
+	LEAQ          (R9)(SI*1), CX
+	ADDQ          $0x10, AX
+	SUBQ          $0x04, BX
+	JMP           rows1
+
+end2:
+rows4:
+	CMPQ   BX, $0x01
+	JL     end5
+	VXORPS Z2, Z2, Z2
+	XORQ   DI, DI
+
+column6:
+	VMOVUPS       (DX)(DI*8), Z3
+	KMOVQ         (CX)(DI*1), K1
+	VMOVDQU8.Z    Z3, K1, Z3
+	VPMADDUBSW    Z3, Z0, Z3
+	VPMADDWD      Z1, Z3, Z3
+	VPADDD        Z3, Z2, Z2
+	ADDQ          $0x08, DI
+	CMPQ          DI, SI
+	JL            column6
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VPADDD        Y3, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X3
+	VPADDD        X3, X2, X2
+	VPERMILPS     $0x0e, X2, X3
+	VPADDD        X3, X2, X2
+	VPERMILPS     $0x01, X2, X3
+	VPADDD        X3, X2, X2
+	VMOVD         X2, (AX)
+	LEAQ          (CX)(SI*1), CX
+	ADDQ          $0x04, AX
+	SUBQ          $0x01, BX
+	JMP           rows4
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         rows+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS vec01010101<>+0(SB), Y0
+	VBROADCASTSS vec00010001<>+0(SB), Y1
+
+rows7:
+	CMPQ   BX, $0x04
+	JL     end8
+	LEAQ   (CX)(SI*1), DI
+	LEAQ   (DI)(SI*1), R8
+	LEAQ   (R8)(SI*1), R9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	XORQ   R10, R10
+
+column9:
+	VMOVUPS      (DX)(R10*8), Y6
+	VPBROADCASTD (CX)(R10*1), Y7
+	VPSHUFB      vecBitPlaces<>+0(SB), Y7, Y7
+	VPAND        vecBits<>+0(SB), Y7, Y7
+	VPCMPEQB     vecBits<>+0(SB), Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   Y7, Y0, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPBROADCASTD (DI)(R10*1), Y7
+	VPSHUFB      vecBitPlaces<>+0(SB), Y7, Y7
+	VPAND        vecBits<>+0(SB), Y7, Y7
+	VPCMPEQB     vecBits<>+0(SB), Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   Y7, Y0, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y3, Y3
+	VPBROADCASTD (R8)(R10*1), Y7
+	VPSHUFB      vecBitPlaces<>+0(SB), Y7, Y7
+	VPAND        vecBits<>+0(SB), Y7, Y7
+	VPCMPEQB     vecBits<>+0(SB), Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   Y7, Y0, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y4, Y4
+	VPBROADCASTD (R9)(R10*1), Y7
+	VPSHUFB      vecBitPlaces<>+0(SB), Y7, Y7
+	VPAND        vecBits<>+0(SB), Y7, Y7
+	VPCMPEQB     vecBits<>+0(SB), Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VPMADDUBSW   Y7, Y0, Y7
+	VPMADDWD     Y1, Y7, Y7
+	VPADDD       Y7, Y5, Y5
+	ADDQ         $0x04, R10
+	CMPQ         R10, SI
+	JL           column9
+	VEXTRACTF128 $0x01, Y2, X6
+	VPADDD       X6, X2, X2
+	VPERMILPS    $0x0e, X2, X6
+	VPADDD       X6, X2, X2
+	VPERMILPS    $0x01, X2, X6
+	VPADDD       X6, X2, X2
+	VMOVD        X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X2
+	VPADDD       X2, X3, X3
+	VPERMILPS    $0x0e, X3, X2
+	VPADDD       X2, X3, X3
+	VPERMILPS    $0x01, X3, X2
+	VPADDD       X2, X3, X3
+	VMOVD        X3, 4(AX)
+	VEXTRACTF128 $0x01, Y4, X2
+	VPADDD       X2, X4, X4
+	VPERMILPS    $0x0e, X4, X2
+	VPADDD       X2, X4, X4
+	VPERMILPS    $0x01, X4, X2
+	VPADDD       X2, X4, X4
+	VMOVD        X4, 8(AX)
+	VEXTRACTF128 $0x01, Y5, X2
+	VPADDD       X2, X5, X5
+	VPERMILPS    $0x0e, X5, X2
+	VPADDD       X2, X5, X5
+	VPERMILPS    $0x01, X5, X2
+	VPADDD       X2, X5, X5
+	VMOVD        X5, 12(AX)
+	LEAQ         (R9)(SI*1), CX
+	ADDQ         $0x10, AX
+	SUBQ         $0x04, BX
+	JMP          rows7
+
+end8:
+rows10:
+	CMPQ   BX, $0x01
+	JL     end11
+	VXORPS Y2, Y2, Y2
+	XORQ   DI, DI
+
+column12:
+	VMOVUPS      (DX)(DI*8), Y3
+	VPBROADCASTD (CX)(DI*1), Y4
+	VPSHUFB      vecBitPlaces<>+0(SB), Y4, Y4
+	VPAND        vecBits<>+0(SB), Y4, Y4
+	VPCMPEQB     vecBits<>+0(SB), Y4, Y4
+	VPAND        Y3, Y4, Y4
+	VPMADDUBSW   Y4, Y0, Y4
+	VPMADDWD     Y1, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	ADDQ         $0x04, DI
+	CMPQ         DI, SI
+	JL           column12
+	VEXTRACTF128 $0x01, Y2, X3
+	VPADDD       X3, X2, X2
+	VPERMILPS    $0x0e, X2, X3
+	VPADDD       X3, X2, X2
+	VPERMILPS    $0x01, X2, X3
+	VPADDD       X3, X2, X2
+	VMOVD        X2, (AX)
+	LEAQ         (CX)(SI*1), CX
+	ADDQ         $0x04, AX
+	SUBQ         $0x01, BX
+	JMP          rows10
+
+end11:
+	VZEROUPPER
+	RET
+
+DATA vec01010101<>+0(SB)/4, $0x01010101
+DATA vec01010101<>+4(SB)/4, $0x01010101
+DATA vec01010101<>+8(SB)/4, $0x01010101
+DATA vec01010101<>+12(SB)/4, $0x01010101
+DATA vec01010101<>+16(SB)/4, $0x01010101
+DATA vec01010101<>+20(SB)/4, $0x01010101
+DATA vec01010101<>+24(SB)/4, $0x01010101
+DATA vec01010101<>+28(SB)/4, $0x01010101
+GLOBL vec01010101<>(SB), RODATA|NOPTR, $32
+
+DATA vec00010001<>+0(SB)/4, $0x00010001
+DATA vec00010001<>+4(SB)/4, $0x00010001
+DATA vec00010001<>+8(SB)/4, $0x00010001
+DATA vec00010001<>+12(SB)/4, $0x00010001
+DATA vec00010001<>+16(SB)/4, $0x00010001
+DATA vec00010001<>+20(SB)/4, $0x00010001
+DATA vec00010001<>+24(SB)/4, $0x00010001
+DATA vec00010001<>+28(SB)/4, $0x00010001
+GLOBL vec00010001<>(SB), RODATA|NOPTR, $32
+
 // func exchangeVec(a *float32, b *float32, ia *int32, ib *int32, n int)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F
 TEXT ·exchangeVec(SB), NOSPLIT, $0-40

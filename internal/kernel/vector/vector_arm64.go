@@ -327,3 +327,5 @@ func pathCosSlopeVec(dst *float32, entry *float32, owner *int32, reach *float32,
 func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVectors) }
 
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int) { panic(noVectors) }
+
+func dotBitsVec(dst *int32, x *uint8, y *int8, rows int, n int) { panic(noVectors) }

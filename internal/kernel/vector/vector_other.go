@@ -169,6 +169,8 @@ func dropoutBitsVec(dst *int32, n int, state uint64, last uint32) { panic(noVect
 
 func dotCodesVec(dst *int32, x *int8, y *int16, rows int, n int) { panic(noVectors) }
 
+func dotBitsVec(dst *int32, x *uint8, y *int8, rows int, n int) { panic(noVectors) }
+
 func exchangeVec(a, b *float32, ia, ib *int32, n int) { panic(noVectors) }
 
 func maxColumnsVec(top *float32, at *int32, x *float32, n int, place int32) { panic(noVectors) }

@@ -28,7 +28,7 @@ type constants struct {
 // work on integers.
 var untranslated = []string{"addToHalvesVec", "addGELUToHalvesVec", "addHalfVec", "dropoutAddHalfVec",
 	"fromHalfRowsVec", "toHalfRowsVec", "geluHalvesVec", "geluGradHalvesVec", "geluDropoutHalvesVec",
-	"geluDropoutGradHalvesVec", "pathCosVec", "pathCosSlopeVec", "dropoutBitsVec", "dotCodesVec"}
+	"geluDropoutGradHalvesVec", "pathCosVec", "pathCosSlopeVec", "dropoutBitsVec", "dotCodesVec", "dotBitsVec"}
 
 // translate writes the kernels of a file.
 func (w *writer) translate(file string) error {

@@ -30,6 +30,7 @@ func main() {
 	adamW()
 	randomBits()
 	codes()
+	bitSums()
 	exchange()
 	maxima()
 	Generate() // parses the flags
