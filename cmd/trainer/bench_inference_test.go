@@ -13,7 +13,7 @@ func TestBenchInference(t *testing.T) {
 	quickPeak(t)
 	args := []string{"bench", "--inference", "--config", tiny, "--batches", "1,3", "--seconds", "0"}
 	stdout, stderr := must(t, exitDone, append(args, "--precisions", "fp32,bf16,int8")...)
-	contains(t, stdout, "tiny: encoding in fp32", "tiny: encoding in bf16", "tiny: encoding in int8", "GEMM peak", "per second", "features", "states", "images, 3 at a time", "texts, 3 at a time", "self attention")
+	contains(t, stdout, "tiny: encoding in fp32", "tiny: encoding in bf16", "tiny: encoding in int8", "GEMM peak", "per second", "x fp32", "1.00", "features", "states", "images, 3 at a time", "texts, 3 at a time", "self attention")
 	if stderr != "" {
 		t.Errorf("stderr: %s", stderr)
 	}

@@ -30,7 +30,7 @@ func Depthwise(x, w *gorgonia.Node, g Geometry) *gorgonia.Node {
 					y := c.Out.F32[row*d:][:d]
 					clear(y)
 					g.taps(row, func(tap, place int) {
-						multiplyAdd(y, c.In[0].F32[place*d:][:d], c.Scratch[tap*d:][:d])
+						vector.MulAdd(y, c.In[0].F32[place*d:][:d], c.Scratch[tap*d:][:d])
 					})
 				}
 			}
@@ -80,14 +80,6 @@ func byTaps(dst, w []float32, taps int) {
 	}
 }
 
-// multiplyAdd adds x*y to dst.
-func multiplyAdd(dst, x, y []float32) {
-	x, y = x[:len(dst)], y[:len(dst)]
-	for i := range dst {
-		dst[i] += x[i] * y[i]
-	}
-}
-
 // depthwiseX returns dx of shape x for dy and w. Threads share out the images, whose windows overlap.
 func (g Geometry) depthwiseX(x tensor.Shape) *op.Op {
 	return &op.Op{
@@ -104,7 +96,7 @@ func (g Geometry) depthwiseX(x tensor.Shape) *op.Op {
 				for row := lo * g.out(); row < hi*g.out(); row++ {
 					dy := c.In[0].F32[row*d:][:d]
 					g.taps(row, func(tap, place int) {
-						multiplyAdd(c.Out.F32[place*d:][:d], dy, c.Scratch[tap*d:][:d])
+						vector.MulAdd(c.Out.F32[place*d:][:d], dy, c.Scratch[tap*d:][:d])
 					})
 				}
 			}
@@ -140,7 +132,7 @@ func (g Geometry) depthwiseW(w tensor.Shape) *op.Op {
 					for row := b * size; row < min((b+1)*size, rows); row++ {
 						dy := c.In[0].F32[row*d:][:d]
 						g.taps(row, func(tap, place int) {
-							multiplyAdd(sum[tap*d:][:d], dy, c.In[1].F32[place*d:][:d])
+							vector.MulAdd(sum[tap*d:][:d], dy, c.In[1].F32[place*d:][:d])
 						})
 					}
 				}
@@ -173,13 +165,12 @@ func Border(x *gorgonia.Node, height, width, before, after int) *gorgonia.Node {
 			return tensor.Shape{in[0][0] / (height * width) * b.places(), in[0][1]}, nil
 		},
 		Host: func(c *exec.Call) (exec.Step, error) {
-			return func() error {
-				clear(c.Out.F32)
-				b.rows(c.In[0].Dim(0), c.Out.Dim(1), func(inner, outer, n int) {
-					copy(c.Out.F32[outer:][:n], c.In[0].F32[inner:])
-				})
-				return nil
-			}, nil
+			inner, outer := height*width*c.Out.Dim(1), b.places()*c.Out.Dim(1)
+			return c.For(c.In[0].Dim(0)/(height*width), op.RowGrain(outer), func(_, lo, hi int) {
+				x, y := c.In[0].F32[lo*inner:hi*inner], c.Out.F32[lo*outer:hi*outer]
+				clear(y)
+				b.rows((hi-lo)*height*width, c.Out.Dim(1), func(inner, outer, n int) { copy(y[outer:][:n], x[inner:]) })
+			})
 		},
 		Grad: func(in gorgonia.Nodes, _, dy *gorgonia.Node) gorgonia.Nodes {
 			x := in[0].Shape()

@@ -62,6 +62,19 @@ func TestBorder(t *testing.T) {
 	}, x, w)
 	optest.Near(t, "border", optest.Eval(t, build, x, w).F32, want.F32, 1e-6)
 	optest.CheckGrad(t, build, []int{0, 1}, 1e-2, 1e-3, x, w)
+	many := optest.F32s(r, "many", 8*64*64, 4) // enough for several threads
+	bordered := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Border(ns[0], 64, 64, 0, 1) }, many).F32
+	for i, v := range bordered {
+		row, channel := i/4, i%4
+		image, y, x := row/(65*65), row/65%65, row%65
+		want := float32(0)
+		if y < 64 && x < 64 {
+			want = many.Floats()[(image*64*64+y*64+x)*4+channel]
+		}
+		if v != want {
+			t.Fatalf("image %d, place %d, %d with the border: %v, want %v", image, y, x, v, want)
+		}
+	}
 	one := optest.Eval(t, func(ns gorgonia.Nodes) *gorgonia.Node { return Border(ns[0], 1, 1, 1, 2) }, optest.In("x", []int{1, 1}, []float32{5})).F32
 	for i, v := range one {
 		if (i == 5) != (v == 5) || i != 5 && v != 0 {

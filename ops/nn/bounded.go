@@ -30,6 +30,10 @@ func Bounded(x *gorgonia.Node, name string) *gorgonia.Node {
 		Shape: func(in []tensor.Shape) (tensor.Shape, error) { return in[0].Clone(), nil },
 		Host: func(c *exec.Call) (exec.Step, error) {
 			return c.For(c.Out.Len(), op.ElementGrain, func(_, lo, hi int) {
+				if name == "relu6" {
+					vector.Clip(c.Out.F32[lo:hi], c.In[0].F32[lo:hi], 6)
+					return
+				}
 				for i, x := range c.In[0].F32[lo:hi] {
 					c.Out.F32[lo+i], _ = of(x)
 				}

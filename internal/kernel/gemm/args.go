@@ -17,7 +17,8 @@ type tileArgs struct {
 	next     uintptr        // 80: not 0 to ask for as many words from there on, in float32 with AVX-512
 
 	// Of products in int8 alone, see Int8.
-	scales  unsafe.Pointer // 88: of the columns
-	offsets unsafe.Pointer // 96: likewise
-	rows    unsafe.Pointer // 104: scales of the rows
+	scales unsafe.Pointer // 88: of the columns
+	sums   unsafe.Pointer // 96: of the codes of the columns
+	rows   unsafe.Pointer // 104: scales of the rows
+	zeros  unsafe.Pointer // 112: codes of 0 in the rows
 }

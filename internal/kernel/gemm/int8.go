@@ -9,27 +9,29 @@ import (
 
 // Int8 is the product of a matrix A of float32 with weights that were rounded to 8 bits when they were packed:
 //
-//	C[i][j] = float32(sum_k a[i][k] b[k][j]) * scale(B)[j] * scale(A)[i]
+//	C[i][j] = float32(sum_k (a[i][k] - zero(A)[i]) b[k][j]) * scale(B)[j] * scale(A)[i]
 //
-// a and b are codes from -127 to 127: values divided by the scale of their row of A or column of B, to the nearest and
-// ties to even. A scale is the largest size in the row or column divided by 127, so A is rounded anew in every product.
-// Sums are integers and exact, and what follows is computed in this order, so every processor gives the same bits. A
-// row or column of sizes below 2^-100 counts as 0, one that holds NaN or an infinity makes its results NaN.
+// b are codes from -127 to 127: values divided by the scale of their column, the largest size in it divided by 127. a
+// are codes from 0 to 255 of which zero(A)[i] stands for 0: activations lie to one side of it, those of a GELU almost
+// wholly and normalised rows by a few large values, and such rows have codes twice as fine as those with a sign. Their
+// scale is the width of the row's range, which includes 0, divided by 255, and A is rounded anew in every product.
+// Rounding is to the nearest, ties to even. Sums are integers and exact, and what follows is computed in this order,
+// so every processor gives the same bits. A row or column of sizes below 2^-100 counts as 0, one that holds NaN or an
+// infinity makes its results NaN.
 //
-// A term is a word, as that of a Tiled: four codes of A and of B along k. Where the processor multiplies bytes without
-// a sign by bytes with one alone (VPDPBUSD), A holds codes + 128, and offsets are 128 times the sums of the columns of
-// B. Where it has no product of bytes whose sums cannot overflow, a term is two codes of 16 bits. All terms are summed
-// in registers: an operand is a quarter as large as one of float32.
+// A term is a word, as that of a Tiled: four codes of A and of B along k, for VPDPBUSD, which multiplies bytes without
+// a sign by bytes with one; what zero(A) adds is subtracted by the sums of the columns of B. Where the processor has
+// no product of bytes whose sums cannot overflow, a term is two codes of 16 bits, and A holds a - zero(A). All terms
+// are summed in registers: an operand is a quarter as large as one of float32.
 type Int8 struct {
 	level    string
 	lanes    int // columns of a vector; 0: plain Go
 	width    int // columns of a panel
 	word     int // bytes of a word: that of one code in plain Go
 	terms    int // codes in it: 4, 2 or 1
-	offset   int // what codes of A are raised by
 	maxRows  int // largest tile height
 	tiles    [][2]func(*byte)
-	quantize func(dst []byte, row []float32) (scale float32)
+	quantize func(dst []byte, row []float32) rowCodes
 	work     freelist.List[int8Work]
 }
 
@@ -37,7 +39,8 @@ type Int8 struct {
 const MostInt8 = 1 << 16
 
 const (
-	int8Limit  = 127
+	int8Limit  = 127 // of codes of B
+	byteLimit  = 255 // of codes of A
 	int8Group  = 112 // most rows of A that are rounded at once
 	int8Tile   = 14  // no tile of products of codes has more rows
 	int8Panel  = 32  // nor more columns
@@ -51,15 +54,22 @@ type int8Work struct {
 	codes  [int8Tile * (MostInt8 + cacheLine)]byte
 	edge   [int8Tile * int8Panel]float32
 	scales [int8Group]float32
+	zeros  [int8Group]int32
 	args   tileArgs
+}
+
+// rowCodes says what the codes of a row of A stand for: code - zero times scale. They are made by factor, 1 / scale.
+type rowCodes struct {
+	factor, scale float32
+	zero          int32
 }
 
 // codes is a matrix of K x N as an Int8 reads it.
 type codes struct {
-	by      *Int8
-	of      []byte    // panels, one after the other, of words along k
-	scales  []float32 // of the columns, in whole panels
-	offsets []int32   // 128 times the sums of the columns
+	by     *Int8
+	of     []byte    // panels, one after the other, of words along k
+	scales []float32 // of the columns, in whole panels
+	sums   []int32   // of the columns
 }
 
 // ready fills in what follows from the other fields.
@@ -72,7 +82,7 @@ func (t *Int8) ready() *Int8 {
 
 // PlainInt8 returns the product in Go.
 func PlainInt8() *Int8 {
-	return (&Int8{word: 1, terms: 1, quantize: quantizeSigned}).ready()
+	return (&Int8{word: 1, terms: 1, quantize: quantizeBytes}).ready()
 }
 
 // Info names the instructions that multiply, empty for none.
@@ -85,7 +95,7 @@ func (t *Int8) words(k int) int { return (k + t.terms - 1) / t.terms }
 func (t *Int8) NewPacked(k, n int) *Packed {
 	columns := (n + t.width - 1) / t.width * t.width
 	return &Packed{K: k, N: n, columns: columns, codes: &codes{by: t, of: make([]byte, t.words(k)*t.word*columns),
-		scales: make([]float32, columns), offsets: make([]int32, columns)}}
+		scales: make([]float32, columns), sums: make([]int32, columns)}}
 }
 
 // Panel implements Packer.
@@ -109,7 +119,7 @@ func (t *Int8) Repack(p *Packed, x Matrix, trans bool, lo, hi int) {
 			sum += int32(code)
 			t.put(c, p.K, k, j, code)
 		}
-		c.scales[j], c.offsets[j] = scale, int32(t.offset)*sum
+		c.scales[j], c.sums[j] = scale, sum
 	}
 }
 
@@ -138,7 +148,8 @@ func (t *Int8) Multiply(p *Product) {
 		rows := min(group, p.M-i)
 		for r := range rows {
 			at := (i + r) * p.A.LD
-			w.scales[r] = t.quantize(w.codes[r*stride:], p.A.F32[at:at+p.K])
+			q := t.quantize(w.codes[r*stride:], p.A.F32[at:at+p.K])
+			w.scales[r], w.zeros[r] = q.scale, q.zero
 		}
 		for j := 0; j < p.N; j += columns {
 			n := min(columns, p.N-j)
@@ -169,11 +180,11 @@ func (t *Int8) row(w *int8Work, p *Product, stride, i, r, rows, j, n int) {
 func (t *Int8) panels(w *int8Work, p *Product, stride, i, r, rows, j, n int) {
 	c, args, words := p.Packed.codes, &w.args, t.words(p.K)
 	*args = tileArgs{k: words, a: unsafe.Pointer(&w.codes[r*stride]), aRow: stride, aK: 4, bK: 4 * t.width,
-		rows: unsafe.Pointer(&w.scales[r])}
+		rows: unsafe.Pointer(&w.scales[r]), zeros: unsafe.Pointer(&w.zeros[r])}
 	for q := 0; q < n; q += t.width {
 		cols, at := min(t.width, n-q), p.PackedFrom+j+q
 		args.b = unsafe.Pointer(&c.of[at*words*4])
-		args.scales, args.offsets = unsafe.Pointer(&c.scales[at]), unsafe.Pointer(&c.offsets[at])
+		args.scales, args.sums = unsafe.Pointer(&c.scales[at]), unsafe.Pointer(&c.sums[at])
 		vectors := (cols + t.lanes - 1) / t.lanes
 		tile := t.tiles[rows-1][vectors-1]
 		to := p.C[(i+r)*p.LDC+j+q:]
@@ -192,25 +203,57 @@ func (t *Int8) panels(w *int8Work, p *Product, stride, i, r, rows, j, n int) {
 
 // plainRow is panels in Go, for one row.
 func (t *Int8) plainRow(w *int8Work, p *Product, stride, i, r, j, n int) {
-	c, scale := p.Packed.codes, w.scales[r]
+	c, scale, zero := p.Packed.codes, w.scales[r], w.zeros[r]
 	a := w.codes[r*stride:][:p.K]
 	for q := range n {
 		column := p.PackedFrom + j + q
 		var sum int32
 		for k, b := range c.of[column*p.K:][:p.K] {
-			sum += int32(int8(a[k])) * int32(int8(b))
+			sum += (int32(a[k]) - zero) * int32(int8(b))
 		}
 		p.C[(i+r)*p.LDC+j+q] = float32(float32(sum)*c.scales[column]) * scale
 	}
 }
 
-// quantizeSigned rounds a row to codes with a sign and returns its scale.
-func quantizeSigned(dst []byte, row []float32) (scale float32) {
-	factor, scale := codeScale(plainLargest(row))
+// quantizeBytes rounds a row to bytes.
+func quantizeBytes(dst []byte, row []float32) rowCodes {
+	q := rangeCodes(plainRange(row))
 	for k, v := range row {
-		dst[k] = byte(plainCode(v, factor))
+		dst[k] = byte(q.code(v) + q.zero)
 	}
-	return scale
+	return q
+}
+
+// plainRange returns the bits of the largest value, those of 0 where there is none above it, and the bits that are the
+// largest without a sign: those of the least value where one is below 0. NaN is beyond the infinities.
+func plainRange(row []float32) (most int32, least uint32) {
+	for _, v := range row {
+		bits := math.Float32bits(v)
+		most, least = max(most, int32(bits)), max(least, bits)
+	}
+	return most, least
+}
+
+// rangeCodes returns what the codes of values of a plainRange stand for.
+func rangeCodes(most int32, least uint32) (q rowCodes) {
+	high, low := math.Float32frombits(uint32(most)), math.Float32frombits(least)
+	if least>>31 == 0 { // nothing is below 0
+		low = 0
+	}
+	switch q.scale = high/byteLimit - low/byteLimit; {
+	case !(q.scale <= math.MaxFloat32):
+		return rowCodes{scale: float32(math.NaN())}
+	case q.scale < 0x1p-100:
+		return rowCodes{}
+	}
+	q.factor = 1 / q.scale
+	q.zero = -q.code(low)
+	return q
+}
+
+// code returns the code of v without the zero.
+func (q rowCodes) code(v float32) int32 {
+	return min(int32(math.RoundToEven(float64(float32(v*q.factor)))), byteLimit-q.zero)
 }
 
 // plainLargest returns the largest bits of the values without their signs: in their order NaN is above infinity, and
@@ -222,8 +265,8 @@ func plainLargest(row []float32) (bits uint32) {
 	return bits
 }
 
-// codeScale returns the factor that makes codes of values of which plainLargest is the largest, and the scale that
-// makes values of codes.
+// codeScale returns the factor that makes codes of a column of B of which plainLargest is the largest, and the scale
+// that makes values of codes.
 func codeScale(largest uint32) (factor, scale float32) {
 	switch x := math.Float32frombits(largest); {
 	case !(x <= math.MaxFloat32):
@@ -235,7 +278,7 @@ func codeScale(largest uint32) (factor, scale float32) {
 	}
 }
 
-// plainCode returns the code of v.
+// plainCode returns the code of v of B.
 func plainCode(v, factor float32) int8 {
 	return int8(math.RoundToEven(float64(float32(v * factor))))
 }

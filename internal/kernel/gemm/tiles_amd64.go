@@ -617,25 +617,27 @@ func gemmPairsBF16Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep
 //go:noescape
 func gemmWordsAVX2Cols2(dst *byte, dstBlock int, src0 *byte, src1 *byte, srcStep int, srcBlock int, rows int, blocks int, mask uint64, last uint64)
 
-// gemmLargestAVX512 returns the largest bits of n values of src, at least one whole vector of them, without their signs.
+// gemmRangeAVX512 is plainRange of n values of src, at least one whole vector of them.
 //
 //go:noescape
-func gemmLargestAVX512(src *float32, n int) uint32
+func gemmRangeAVX512(src *float32, n int) (most int32, least uint32)
 
-// gemmLargestAVX2 returns the largest bits of n values of src, at least one whole vector of them, without their signs.
+// gemmRangeAVX2 is plainRange of n values of src, at least one whole vector of them.
 //
 //go:noescape
-func gemmLargestAVX2(src *float32, n int) uint32
+func gemmRangeAVX2(src *float32, n int) (most int32, least uint32)
 
-// gemmCodesAVX512 sets n values of dst to those of src times factor, to the nearest and ties to even, plus 128.
+// gemmCodesAVX512 sets n values of dst to those of src times factor, to the nearest and ties to even, plus zero,
+// and to 255 where they are beyond it.
 //
 //go:noescape
-func gemmCodesAVX512(dst *byte, src *float32, n int, factor float32)
+func gemmCodesAVX512(dst *byte, src *float32, n int, factor float32, zero int32)
 
-// gemmCodesAVX2 sets n values of dst, a multiple of 16, to those of src times factor, to the nearest and ties to even.
+// gemmCodesAVX2 sets n values of dst, a multiple of 16, to those of src times factor, to the nearest and ties to even,
+// and to most where they are beyond it.
 //
 //go:noescape
-func gemmCodesAVX2(dst *int16, src *float32, n int, factor float32)
+func gemmCodesAVX2(dst *int16, src *float32, n int, factor float32, most int32)
 
 // gemmConvert sets rows of dst to n values of src as bfloat16, values below 2^-126 in
 // size to 0. The strides are in bytes.

@@ -24,6 +24,7 @@ var vectorKernels = []vectorKernel{
 	{"Mul", 3, true, 0, 0, none(func(s [][]float32) { Mul(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMul(s[0], s[1], s[2]) })},
 	{"Scale", 2, true, 0, 0, none(func(s [][]float32) { Scale(s[0], 1.7, s[1]) }), none(func(s [][]float32) { plainScale(s[0], 1.7, s[1]) })},
 	{"Axpy", 2, true, 1e-6, 1e-5, none(func(s [][]float32) { Axpy(s[0], -0.3, s[1]) }), none(func(s [][]float32) { plainAxpy(s[0], -0.3, s[1]) })},
+	{"MulAdd", 3, false, 1e-6, 1e-5, none(func(s [][]float32) { MulAdd(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainMulAdd(s[0], s[1], s[2]) })},
 	{"Axpby", 3, false, 1e-6, 1e-5, none(func(s [][]float32) { Axpby(s[0], -0.3, s[1], 1.7, s[2]) }), none(func(s [][]float32) { plainAxpby(s[0], -0.3, s[1], 1.7, s[2]) })},
 	{"Acos", 2, true, 2.4e-7, 0, none(func(s [][]float32) { Acos(s[0], s[1], 1) }), none(func(s [][]float32) { plainAcos(s[0], s[1], 1) })},
 	{"Acos of cosines", 2, false, 2.4e-7, 0, none(func(s [][]float32) { cosines(s[1]); Acos(s[0], s[1], AcosLimit) }), none(func(s [][]float32) { cosines(s[1]); plainAcos(s[0], s[1], AcosLimit) })},
@@ -71,6 +72,7 @@ var vectorKernels = []vectorKernel{
 	{"LayerNormGradAdd", 7, false, 1e-5, 1e-4, none(func(s [][]float32) { LayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4) }), none(func(s [][]float32) {
 		plainLayerNormGradAdd(s[0], s[1], s[2], s[3], s[4], s[5], s[6], 0.3, 0.4)
 	})},
+	{"Clip", 2, true, 0, 0, none(func(s [][]float32) { Clip(s[0], s[1], 0.5) }), none(func(s [][]float32) { plainClip(s[0], s[1], 0.5) })},
 	{"ReLU", 2, true, 0, 0, none(func(s [][]float32) { ReLU(s[0], s[1]) }), none(func(s [][]float32) { plainReLU(s[0], s[1]) })},
 	{"ReLUGrad", 3, true, 0, 0, none(func(s [][]float32) { ReLUGrad(s[0], s[1], s[2]) }), none(func(s [][]float32) { plainReLUGrad(s[0], s[1], s[2]) })},
 	{"Columns.Apply", 5, false, 1e-6, 1e-5, none(func(s [][]float32) { columnsOf(s[2:], false).Apply(s[0], s[1], nil) }), none(func(s [][]float32) { columnsOf(s[2:], false).plainApply(s[0], s[1], nil) })},

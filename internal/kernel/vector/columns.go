@@ -116,6 +116,16 @@ func ReLU(dst, x []float32) {
 	reluVec(at(dst, n), at(x, n), n)
 }
 
+// Clip sets dst = min(max(x, 0), limit); NaN stays NaN.
+func Clip(dst, x []float32, limit float32) {
+	if !cpu.HasVectors {
+		plainClip(dst, x, limit)
+		return
+	}
+	n := len(dst)
+	clipVec(at(dst, n), at(x, n), n, limit)
+}
+
 // ReLUGrad sets dx = dy where y is greater than 0, and 0 elsewhere.
 func ReLUGrad(dx, y, dy []float32) {
 	if !cpu.HasVectors {

@@ -59,6 +59,12 @@ func plainReLU(dst, x []float32) {
 	}
 }
 
+func plainClip(dst, x []float32, limit float32) {
+	for i, v := range x[:len(dst)] {
+		dst[i] = min(max(v, 0), limit)
+	}
+}
+
 func plainReLUGrad(dx, y, dy []float32) {
 	for i := range dx {
 		if y[i] > 0 {

@@ -75,6 +75,12 @@ func plainAxpy(dst []float32, a float32, x []float32) {
 	}
 }
 
+func plainMulAdd(dst, x, y []float32) {
+	for i := range dst {
+		dst[i] += x[i] * y[i]
+	}
+}
+
 func plainAxpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 	for i := range dst {
 		dst[i] = a*x[i] + b*y[i]

@@ -53,6 +53,7 @@ var roofs = []roof{
 	{"Sub", 12, 0, 1, 0, 0, 3, func(s, _ [][]float32, _ []int32) { Sub(s[0], s[1], s[2]) }},
 	{"Mul", 12, 1, 1, 0, 0, 3, func(s, _ [][]float32, _ []int32) { Mul(s[0], s[1], s[2]) }},
 	{"Scale", 8, 1, 1, 0, 0, 2, func(s, _ [][]float32, _ []int32) { Scale(s[0], 1.5, s[1]) }},
+	{"MulAdd", 16, 1, 1, 0, 0, 3, func(s, _ [][]float32, _ []int32) { MulAdd(s[0], s[1], s[2]) }},
 	{"Axpy", 12, 1, 1, 0, 0, 2, func(s, _ [][]float32, _ []int32) { Axpy(s[0], 1e-9, s[1]) }},
 	{"Axpby", 12, 2, 2, 0, 0, 3, func(s, _ [][]float32, _ []int32) { Axpby(s[0], 1.5, s[1], 0.5, s[2]) }},
 	{"Fill", 4, 0, 0, 0, 0, 1, func(s, _ [][]float32, _ []int32) { Fill(s[0], 1.5) }},

@@ -97,6 +97,16 @@ func Axpy(dst []float32, a float32, x []float32) {
 	axpyVec(at(dst, n), at(x, n), n, a)
 }
 
+// MulAdd sets dst += x * y, rounded once.
+func MulAdd(dst, x, y []float32) {
+	if !cpu.HasVectors {
+		plainMulAdd(dst, x, y)
+		return
+	}
+	n := len(dst)
+	mulAddVec(at(dst, n), at(x, n), at(y, n), n)
+}
+
 // Axpby sets dst = a*x + b*y: b*y is added to the rounded a*x and the sum rounded once.
 func Axpby(dst []float32, a float32, x []float32, b float32, y []float32) {
 	if !cpu.HasVectors {

@@ -639,6 +639,139 @@ end10:
 	VZEROUPPER
 	RET
 
+// func mulAddVec(dst *float32, x *float32, y *float32, n int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3
+TEXT ·mulAddVec(SB), NOSPLIT, $0-32
+	CMPB github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE   narrow
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+
+loop1:
+	CMPQ        BX, $0x40
+	JL          end2
+	VMOVUPS     (CX)(SI*4), Z0
+	VMOVUPS     (AX)(SI*4), Z1
+	VMOVUPS     (DX)(SI*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (AX)(SI*4)
+	VMOVUPS     64(CX)(SI*4), Z0
+	VMOVUPS     64(AX)(SI*4), Z1
+	VMOVUPS     64(DX)(SI*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, 64(AX)(SI*4)
+	VMOVUPS     128(CX)(SI*4), Z0
+	VMOVUPS     128(AX)(SI*4), Z1
+	VMOVUPS     128(DX)(SI*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, 128(AX)(SI*4)
+	VMOVUPS     192(CX)(SI*4), Z0
+	VMOVUPS     192(AX)(SI*4), Z1
+	VMOVUPS     192(DX)(SI*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, 192(AX)(SI*4)
+	ADDQ        $0x40, SI
+	SUBQ        $0x40, BX
+	JMP         loop1
+
+end2:
+loop3:
+	CMPQ        BX, $0x10
+	JL          end4
+	VMOVUPS     (CX)(SI*4), Z0
+	VMOVUPS     (AX)(SI*4), Z1
+	VMOVUPS     (DX)(SI*4), Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, (AX)(SI*4)
+	ADDQ        $0x10, SI
+	SUBQ        $0x10, BX
+	JMP         loop3
+
+end4:
+	TESTQ       BX, BX
+	JE          end5
+	LEAQ        vecMasks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVUPS     (DI)(R8*4), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS.Z   (CX)(SI*4), K1, Z0
+	VMOVUPS.Z   (AX)(SI*4), K1, Z1
+	VMOVUPS.Z   (DX)(SI*4), K1, Z2
+	VFMADD231PS Z2, Z0, Z1
+	VMOVUPS     Z1, K1, (AX)(SI*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+
+loop6:
+	CMPQ        BX, $0x20
+	JL          end7
+	VMOVUPS     (CX)(SI*4), Y0
+	VMOVUPS     (AX)(SI*4), Y1
+	VMOVUPS     (DX)(SI*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, (AX)(SI*4)
+	VMOVUPS     32(CX)(SI*4), Y0
+	VMOVUPS     32(AX)(SI*4), Y1
+	VMOVUPS     32(DX)(SI*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, 32(AX)(SI*4)
+	VMOVUPS     64(CX)(SI*4), Y0
+	VMOVUPS     64(AX)(SI*4), Y1
+	VMOVUPS     64(DX)(SI*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, 64(AX)(SI*4)
+	VMOVUPS     96(CX)(SI*4), Y0
+	VMOVUPS     96(AX)(SI*4), Y1
+	VMOVUPS     96(DX)(SI*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, 96(AX)(SI*4)
+	ADDQ        $0x20, SI
+	SUBQ        $0x20, BX
+	JMP         loop6
+
+end7:
+loop8:
+	CMPQ        BX, $0x08
+	JL          end9
+	VMOVUPS     (CX)(SI*4), Y0
+	VMOVUPS     (AX)(SI*4), Y1
+	VMOVUPS     (DX)(SI*4), Y2
+	VFMADD231PS Y2, Y0, Y1
+	VMOVUPS     Y1, (AX)(SI*4)
+	ADDQ        $0x08, SI
+	SUBQ        $0x08, BX
+	JMP         loop8
+
+end9:
+	TESTQ       BX, BX
+	JE          end10
+	LEAQ        vecMasks<>+0(SB), DI
+	MOVQ        $0x00000010, R8
+	SUBQ        BX, R8
+	VMOVUPS     (DI)(R8*4), Y0
+	VMASKMOVPS  (CX)(SI*4), Y0, Y1
+	VMASKMOVPS  (AX)(SI*4), Y0, Y2
+	VMASKMOVPS  (DX)(SI*4), Y0, Y3
+	VFMADD231PS Y3, Y1, Y2
+	VMASKMOVPS  Y2, Y0, (AX)(SI*4)
+
+end10:
+	VZEROUPPER
+	RET
+
 // func axpbyVec(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3
 TEXT ·axpbyVec(SB), NOSPLIT, $0-40
@@ -11501,6 +11634,129 @@ end9:
 	VMASKMOVPS (CX)(BX*4), Y1, Y2
 	VMAXPS     Y2, Y0, Y2
 	VMASKMOVPS Y2, Y1, (AX)(BX*4)
+
+end10:
+	VZEROUPPER
+	RET
+
+// func clipVec(dst *float32, x *float32, n int, limit float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·clipVec(SB), NOSPLIT, $0-28
+	CMPB         github·com∕geoalign∕geoalign∕internal∕kernel∕cpu·HasAVX512+0(SB), $0x00
+	JE           narrow
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VXORPS       Z0, Z0, Z0
+	VBROADCASTSS limit+24(FP), Z1
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop1:
+	CMPQ    DX, $0x40
+	JL      end2
+	VMOVUPS (CX)(BX*4), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 64(AX)(BX*4)
+	VMOVUPS 128(CX)(BX*4), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 128(AX)(BX*4)
+	VMOVUPS 192(CX)(BX*4), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, 192(AX)(BX*4)
+	ADDQ    $0x40, BX
+	SUBQ    $0x40, DX
+	JMP     loop1
+
+end2:
+loop3:
+	CMPQ    DX, $0x10
+	JL      end4
+	VMOVUPS (CX)(BX*4), Z2
+	VMAXPS  Z2, Z0, Z2
+	VMINPS  Z2, Z1, Z2
+	VMOVUPS Z2, (AX)(BX*4)
+	ADDQ    $0x10, BX
+	SUBQ    $0x10, DX
+	JMP     loop3
+
+end4:
+	TESTQ     DX, DX
+	JE        end5
+	LEAQ      vecMasks<>+0(SB), SI
+	MOVQ      $0x00000010, DI
+	SUBQ      DX, DI
+	VMOVUPS   (SI)(DI*4), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Z2
+	VMAXPS    Z2, Z0, Z2
+	VMINPS    Z2, Z1, Z2
+	VMOVUPS   Z2, K1, (AX)(BX*4)
+
+end5:
+	VZEROUPPER
+	RET
+
+narrow:
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VXORPS       Y0, Y0, Y0
+	VBROADCASTSS limit+24(FP), Y1
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+
+loop6:
+	CMPQ    DX, $0x20
+	JL      end7
+	VMOVUPS (CX)(BX*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)(BX*4)
+	VMOVUPS 32(CX)(BX*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 32(AX)(BX*4)
+	VMOVUPS 64(CX)(BX*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 64(AX)(BX*4)
+	VMOVUPS 96(CX)(BX*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, 96(AX)(BX*4)
+	ADDQ    $0x20, BX
+	SUBQ    $0x20, DX
+	JMP     loop6
+
+end7:
+loop8:
+	CMPQ    DX, $0x08
+	JL      end9
+	VMOVUPS (CX)(BX*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	SUBQ    $0x08, DX
+	JMP     loop8
+
+end9:
+	TESTQ      DX, DX
+	JE         end10
+	LEAQ       vecMasks<>+0(SB), SI
+	MOVQ       $0x00000010, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), Y2
+	VMASKMOVPS (CX)(BX*4), Y2, Y3
+	VMAXPS     Y3, Y0, Y3
+	VMINPS     Y3, Y1, Y3
+	VMASKMOVPS Y3, Y2, (AX)(BX*4)
 
 end10:
 	VZEROUPPER

@@ -27,6 +27,11 @@ func scaleVec(dst *float32, x *float32, n int, a float32)
 //go:noescape
 func axpyVec(dst *float32, x *float32, n int, a float32)
 
+// mulAddVec sets dst += x * y.
+//
+//go:noescape
+func mulAddVec(dst *float32, x *float32, y *float32, n int)
+
 // axpbyVec sets dst = a * x + b * y.
 //
 //go:noescape
@@ -231,6 +236,11 @@ func columnGradReLUVec(dx *float32, x *float32, dy *float32, mean *float32, scal
 //
 //go:noescape
 func reluVec(dst *float32, x *float32, n int)
+
+// clipVec sets dst = min(max(x, 0), limit).
+//
+//go:noescape
+func clipVec(dst *float32, x *float32, n int, limit float32)
 
 // reluGradVec sets dx = dy where y is greater than 0, else 0.
 //

@@ -796,6 +796,212 @@ masked3:
 end10:
 	RET
 
+// func mulAddVec(dst *float32, x *float32, y *float32, n int)
+TEXT ·mulAddVec(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	MOVD ZR, R4
+
+loop6:
+	CMP $32, R3
+	BLT end7
+	ADD R4<<2, R1, R19
+	FLDPQ 0(R19), (F0, F1)
+	ADD R4<<2, R0, R19
+	FLDPQ 0(R19), (F2, F3)
+	ADD R4<<2, R2, R19
+	FLDPQ 0(R19), (F4, F5)
+	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
+	ADD R4<<2, R0, R19
+	FSTPQ (F2, F3), 0(R19)
+	ADD R4<<2, R1, R19
+	FLDPQ 32(R19), (F0, F1)
+	ADD R4<<2, R0, R19
+	FLDPQ 32(R19), (F2, F3)
+	ADD R4<<2, R2, R19
+	FLDPQ 32(R19), (F4, F5)
+	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
+	ADD R4<<2, R0, R19
+	FSTPQ (F2, F3), 32(R19)
+	ADD R4<<2, R1, R19
+	FLDPQ 64(R19), (F0, F1)
+	ADD R4<<2, R0, R19
+	FLDPQ 64(R19), (F2, F3)
+	ADD R4<<2, R2, R19
+	FLDPQ 64(R19), (F4, F5)
+	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
+	ADD R4<<2, R0, R19
+	FSTPQ (F2, F3), 64(R19)
+	ADD R4<<2, R1, R19
+	FLDPQ 96(R19), (F0, F1)
+	ADD R4<<2, R0, R19
+	FLDPQ 96(R19), (F2, F3)
+	ADD R4<<2, R2, R19
+	FLDPQ 96(R19), (F4, F5)
+	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
+	ADD R4<<2, R0, R19
+	FSTPQ (F2, F3), 96(R19)
+	ADD $32, R4
+	SUB $32, R3
+	B loop6
+
+end7:
+
+loop8:
+	CMP $8, R3
+	BLT end9
+	ADD R4<<2, R1, R19
+	FLDPQ 0(R19), (F0, F1)
+	ADD R4<<2, R0, R19
+	FLDPQ 0(R19), (F2, F3)
+	ADD R4<<2, R2, R19
+	FLDPQ 0(R19), (F4, F5)
+	WORD $0x4e24cc02 // fmla v2.4s, v0.4s, v4.4s
+	WORD $0x4e25cc23 // fmla v3.4s, v1.4s, v5.4s
+	ADD R4<<2, R0, R19
+	FSTPQ (F2, F3), 0(R19)
+	ADD $8, R4
+	SUB $8, R3
+	B loop8
+
+end9:
+	TST R3, R3
+	BEQ end10
+	MOVD $vecMasks<>+0(SB), R5
+	MOVD $16, R8
+	SUB R3, R8
+	ADD R8<<2, R5, R19
+	FLDPQ 0(R19), (F0, F1)
+	WORD $0x6f00e402 // movi v2.2d, #0
+	WORD $0x6f00e403 // movi v3.2d, #0
+	ADD R4<<2, R1, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c15 // mov w21, v0.s[0]
+	CBZW R21, masked1
+	WORD $0x0ddf8262 // ld1 {v2.s}[0], [x19], #4
+	WORD $0x0e0c3c15 // mov w21, v0.s[1]
+	CBZW R21, masked1
+	WORD $0x0ddf9262 // ld1 {v2.s}[1], [x19], #4
+	WORD $0x0e143c15 // mov w21, v0.s[2]
+	CBZW R21, masked1
+	WORD $0x4ddf8262 // ld1 {v2.s}[2], [x19], #4
+	WORD $0x0e1c3c15 // mov w21, v0.s[3]
+	CBZW R21, masked1
+	WORD $0x4ddf9262 // ld1 {v2.s}[3], [x19], #4
+	WORD $0x0e043c35 // mov w21, v1.s[0]
+	CBZW R21, masked1
+	WORD $0x0ddf8263 // ld1 {v3.s}[0], [x19], #4
+	WORD $0x0e0c3c35 // mov w21, v1.s[1]
+	CBZW R21, masked1
+	WORD $0x0ddf9263 // ld1 {v3.s}[1], [x19], #4
+	WORD $0x0e143c35 // mov w21, v1.s[2]
+	CBZW R21, masked1
+	WORD $0x4ddf8263 // ld1 {v3.s}[2], [x19], #4
+	WORD $0x0e1c3c35 // mov w21, v1.s[3]
+	CBZW R21, masked1
+	WORD $0x4ddf9263 // ld1 {v3.s}[3], [x19], #4
+
+masked1:
+	WORD $0x6f00e404 // movi v4.2d, #0
+	WORD $0x6f00e405 // movi v5.2d, #0
+	ADD R4<<2, R0, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c15 // mov w21, v0.s[0]
+	CBZW R21, masked2
+	WORD $0x0ddf8264 // ld1 {v4.s}[0], [x19], #4
+	WORD $0x0e0c3c15 // mov w21, v0.s[1]
+	CBZW R21, masked2
+	WORD $0x0ddf9264 // ld1 {v4.s}[1], [x19], #4
+	WORD $0x0e143c15 // mov w21, v0.s[2]
+	CBZW R21, masked2
+	WORD $0x4ddf8264 // ld1 {v4.s}[2], [x19], #4
+	WORD $0x0e1c3c15 // mov w21, v0.s[3]
+	CBZW R21, masked2
+	WORD $0x4ddf9264 // ld1 {v4.s}[3], [x19], #4
+	WORD $0x0e043c35 // mov w21, v1.s[0]
+	CBZW R21, masked2
+	WORD $0x0ddf8265 // ld1 {v5.s}[0], [x19], #4
+	WORD $0x0e0c3c35 // mov w21, v1.s[1]
+	CBZW R21, masked2
+	WORD $0x0ddf9265 // ld1 {v5.s}[1], [x19], #4
+	WORD $0x0e143c35 // mov w21, v1.s[2]
+	CBZW R21, masked2
+	WORD $0x4ddf8265 // ld1 {v5.s}[2], [x19], #4
+	WORD $0x0e1c3c35 // mov w21, v1.s[3]
+	CBZW R21, masked2
+	WORD $0x4ddf9265 // ld1 {v5.s}[3], [x19], #4
+
+masked2:
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	ADD R4<<2, R2, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c15 // mov w21, v0.s[0]
+	CBZW R21, masked3
+	WORD $0x0ddf8266 // ld1 {v6.s}[0], [x19], #4
+	WORD $0x0e0c3c15 // mov w21, v0.s[1]
+	CBZW R21, masked3
+	WORD $0x0ddf9266 // ld1 {v6.s}[1], [x19], #4
+	WORD $0x0e143c15 // mov w21, v0.s[2]
+	CBZW R21, masked3
+	WORD $0x4ddf8266 // ld1 {v6.s}[2], [x19], #4
+	WORD $0x0e1c3c15 // mov w21, v0.s[3]
+	CBZW R21, masked3
+	WORD $0x4ddf9266 // ld1 {v6.s}[3], [x19], #4
+	WORD $0x0e043c35 // mov w21, v1.s[0]
+	CBZW R21, masked3
+	WORD $0x0ddf8267 // ld1 {v7.s}[0], [x19], #4
+	WORD $0x0e0c3c35 // mov w21, v1.s[1]
+	CBZW R21, masked3
+	WORD $0x0ddf9267 // ld1 {v7.s}[1], [x19], #4
+	WORD $0x0e143c35 // mov w21, v1.s[2]
+	CBZW R21, masked3
+	WORD $0x4ddf8267 // ld1 {v7.s}[2], [x19], #4
+	WORD $0x0e1c3c35 // mov w21, v1.s[3]
+	CBZW R21, masked3
+	WORD $0x4ddf9267 // ld1 {v7.s}[3], [x19], #4
+
+masked3:
+	WORD $0x4e26cc44 // fmla v4.4s, v2.4s, v6.4s
+	WORD $0x4e27cc65 // fmla v5.4s, v3.4s, v7.4s
+	ADD R4<<2, R0, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c15 // mov w21, v0.s[0]
+	CBZW R21, masked4
+	WORD $0x0d9f8264 // st1 {v4.s}[0], [x19], #4
+	WORD $0x0e0c3c15 // mov w21, v0.s[1]
+	CBZW R21, masked4
+	WORD $0x0d9f9264 // st1 {v4.s}[1], [x19], #4
+	WORD $0x0e143c15 // mov w21, v0.s[2]
+	CBZW R21, masked4
+	WORD $0x4d9f8264 // st1 {v4.s}[2], [x19], #4
+	WORD $0x0e1c3c15 // mov w21, v0.s[3]
+	CBZW R21, masked4
+	WORD $0x4d9f9264 // st1 {v4.s}[3], [x19], #4
+	WORD $0x0e043c35 // mov w21, v1.s[0]
+	CBZW R21, masked4
+	WORD $0x0d9f8265 // st1 {v5.s}[0], [x19], #4
+	WORD $0x0e0c3c35 // mov w21, v1.s[1]
+	CBZW R21, masked4
+	WORD $0x0d9f9265 // st1 {v5.s}[1], [x19], #4
+	WORD $0x0e143c35 // mov w21, v1.s[2]
+	CBZW R21, masked4
+	WORD $0x4d9f8265 // st1 {v5.s}[2], [x19], #4
+	WORD $0x0e1c3c35 // mov w21, v1.s[3]
+	CBZW R21, masked4
+	WORD $0x4d9f9265 // st1 {v5.s}[3], [x19], #4
+
+masked4:
+
+end10:
+	RET
+
 // func axpbyVec(dst *float32, x *float32, y *float32, n int, a float32, b float32)
 TEXT ·axpbyVec(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R0
@@ -14212,6 +14418,196 @@ masked1:
 	WORD $0x0e1c3c75 // mov w21, v3.s[3]
 	CBZW R21, masked2
 	WORD $0x4d9f9265 // st1 {v5.s}[3], [x19], #4
+
+masked2:
+
+end10:
+	RET
+
+// func clipVec(dst *float32, x *float32, n int, limit float32)
+TEXT ·clipVec(SB), NOSPLIT, $0-28
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	WORD $0x6f00e400 // movi v0.2d, #0
+	WORD $0x6f00e401 // movi v1.2d, #0
+	MOVWU limit+24(FP), R21
+	WORD $0x4e040ea2 // dup v2.4s, w21
+	WORD $0x4e040ea3 // dup v3.4s, w21
+	MOVD n+16(FP), R2
+	MOVD ZR, R3
+
+loop6:
+	CMP $32, R2
+	BLT end7
+	ADD R3<<2, R1, R19
+	FLDPQ 0(R19), (F4, F5)
+	WORD $0x6ea4e41f // fcmgt v31.4s, v0.4s, v4.4s
+	WORD $0x6e641c1f // bsl v31.16b, v0.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
+	WORD $0x6e651c3f // bsl v31.16b, v1.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6ea2e49f // fcmgt v31.4s, v4.4s, v2.4s
+	WORD $0x6e641c5f // bsl v31.16b, v2.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea3e4bf // fcmgt v31.4s, v5.4s, v3.4s
+	WORD $0x6e651c7f // bsl v31.16b, v3.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	ADD R3<<2, R0, R19
+	FSTPQ (F4, F5), 0(R19)
+	ADD R3<<2, R1, R19
+	FLDPQ 32(R19), (F4, F5)
+	WORD $0x6ea4e41f // fcmgt v31.4s, v0.4s, v4.4s
+	WORD $0x6e641c1f // bsl v31.16b, v0.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
+	WORD $0x6e651c3f // bsl v31.16b, v1.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6ea2e49f // fcmgt v31.4s, v4.4s, v2.4s
+	WORD $0x6e641c5f // bsl v31.16b, v2.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea3e4bf // fcmgt v31.4s, v5.4s, v3.4s
+	WORD $0x6e651c7f // bsl v31.16b, v3.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	ADD R3<<2, R0, R19
+	FSTPQ (F4, F5), 32(R19)
+	ADD R3<<2, R1, R19
+	FLDPQ 64(R19), (F4, F5)
+	WORD $0x6ea4e41f // fcmgt v31.4s, v0.4s, v4.4s
+	WORD $0x6e641c1f // bsl v31.16b, v0.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
+	WORD $0x6e651c3f // bsl v31.16b, v1.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6ea2e49f // fcmgt v31.4s, v4.4s, v2.4s
+	WORD $0x6e641c5f // bsl v31.16b, v2.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea3e4bf // fcmgt v31.4s, v5.4s, v3.4s
+	WORD $0x6e651c7f // bsl v31.16b, v3.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	ADD R3<<2, R0, R19
+	FSTPQ (F4, F5), 64(R19)
+	ADD R3<<2, R1, R19
+	FLDPQ 96(R19), (F4, F5)
+	WORD $0x6ea4e41f // fcmgt v31.4s, v0.4s, v4.4s
+	WORD $0x6e641c1f // bsl v31.16b, v0.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
+	WORD $0x6e651c3f // bsl v31.16b, v1.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6ea2e49f // fcmgt v31.4s, v4.4s, v2.4s
+	WORD $0x6e641c5f // bsl v31.16b, v2.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea3e4bf // fcmgt v31.4s, v5.4s, v3.4s
+	WORD $0x6e651c7f // bsl v31.16b, v3.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	ADD R3<<2, R0, R19
+	FSTPQ (F4, F5), 96(R19)
+	ADD $32, R3
+	SUB $32, R2
+	B loop6
+
+end7:
+
+loop8:
+	CMP $8, R2
+	BLT end9
+	ADD R3<<2, R1, R19
+	FLDPQ 0(R19), (F4, F5)
+	WORD $0x6ea4e41f // fcmgt v31.4s, v0.4s, v4.4s
+	WORD $0x6e641c1f // bsl v31.16b, v0.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
+	WORD $0x6e651c3f // bsl v31.16b, v1.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x6ea2e49f // fcmgt v31.4s, v4.4s, v2.4s
+	WORD $0x6e641c5f // bsl v31.16b, v2.16b, v4.16b
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x6ea3e4bf // fcmgt v31.4s, v5.4s, v3.4s
+	WORD $0x6e651c7f // bsl v31.16b, v3.16b, v5.16b
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	ADD R3<<2, R0, R19
+	FSTPQ (F4, F5), 0(R19)
+	ADD $8, R3
+	SUB $8, R2
+	B loop8
+
+end9:
+	TST R2, R2
+	BEQ end10
+	MOVD $vecMasks<>+0(SB), R4
+	MOVD $16, R5
+	SUB R2, R5
+	ADD R5<<2, R4, R19
+	FLDPQ 0(R19), (F4, F5)
+	WORD $0x6f00e406 // movi v6.2d, #0
+	WORD $0x6f00e407 // movi v7.2d, #0
+	ADD R3<<2, R1, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c95 // mov w21, v4.s[0]
+	CBZW R21, masked1
+	WORD $0x0ddf8266 // ld1 {v6.s}[0], [x19], #4
+	WORD $0x0e0c3c95 // mov w21, v4.s[1]
+	CBZW R21, masked1
+	WORD $0x0ddf9266 // ld1 {v6.s}[1], [x19], #4
+	WORD $0x0e143c95 // mov w21, v4.s[2]
+	CBZW R21, masked1
+	WORD $0x4ddf8266 // ld1 {v6.s}[2], [x19], #4
+	WORD $0x0e1c3c95 // mov w21, v4.s[3]
+	CBZW R21, masked1
+	WORD $0x4ddf9266 // ld1 {v6.s}[3], [x19], #4
+	WORD $0x0e043cb5 // mov w21, v5.s[0]
+	CBZW R21, masked1
+	WORD $0x0ddf8267 // ld1 {v7.s}[0], [x19], #4
+	WORD $0x0e0c3cb5 // mov w21, v5.s[1]
+	CBZW R21, masked1
+	WORD $0x0ddf9267 // ld1 {v7.s}[1], [x19], #4
+	WORD $0x0e143cb5 // mov w21, v5.s[2]
+	CBZW R21, masked1
+	WORD $0x4ddf8267 // ld1 {v7.s}[2], [x19], #4
+	WORD $0x0e1c3cb5 // mov w21, v5.s[3]
+	CBZW R21, masked1
+	WORD $0x4ddf9267 // ld1 {v7.s}[3], [x19], #4
+
+masked1:
+	WORD $0x6ea6e41f // fcmgt v31.4s, v0.4s, v6.4s
+	WORD $0x6e661c1f // bsl v31.16b, v0.16b, v6.16b
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x6ea7e43f // fcmgt v31.4s, v1.4s, v7.4s
+	WORD $0x6e671c3f // bsl v31.16b, v1.16b, v7.16b
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	WORD $0x6ea2e4df // fcmgt v31.4s, v6.4s, v2.4s
+	WORD $0x6e661c5f // bsl v31.16b, v2.16b, v6.16b
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x6ea3e4ff // fcmgt v31.4s, v7.4s, v3.4s
+	WORD $0x6e671c7f // bsl v31.16b, v3.16b, v7.16b
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
+	ADD R3<<2, R0, R19
+	ADD $0, R19, R19
+	WORD $0x0e043c95 // mov w21, v4.s[0]
+	CBZW R21, masked2
+	WORD $0x0d9f8266 // st1 {v6.s}[0], [x19], #4
+	WORD $0x0e0c3c95 // mov w21, v4.s[1]
+	CBZW R21, masked2
+	WORD $0x0d9f9266 // st1 {v6.s}[1], [x19], #4
+	WORD $0x0e143c95 // mov w21, v4.s[2]
+	CBZW R21, masked2
+	WORD $0x4d9f8266 // st1 {v6.s}[2], [x19], #4
+	WORD $0x0e1c3c95 // mov w21, v4.s[3]
+	CBZW R21, masked2
+	WORD $0x4d9f9266 // st1 {v6.s}[3], [x19], #4
+	WORD $0x0e043cb5 // mov w21, v5.s[0]
+	CBZW R21, masked2
+	WORD $0x0d9f8267 // st1 {v7.s}[0], [x19], #4
+	WORD $0x0e0c3cb5 // mov w21, v5.s[1]
+	CBZW R21, masked2
+	WORD $0x0d9f9267 // st1 {v7.s}[1], [x19], #4
+	WORD $0x0e143cb5 // mov w21, v5.s[2]
+	CBZW R21, masked2
+	WORD $0x4d9f8267 // st1 {v7.s}[2], [x19], #4
+	WORD $0x0e1c3cb5 // mov w21, v5.s[3]
+	CBZW R21, masked2
+	WORD $0x4d9f9267 // st1 {v7.s}[3], [x19], #4
 
 masked2:
 

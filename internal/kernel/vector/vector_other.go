@@ -17,6 +17,8 @@ func scaleVec(dst, x *float32, n int, a float32) { panic(noVectors) }
 
 func axpyVec(dst, x *float32, n int, a float32) { panic(noVectors) }
 
+func mulAddVec(dst, x, y *float32, n int) { panic(noVectors) }
+
 func axpbyVec(dst, x, y *float32, n int, a, b float32) { panic(noVectors) }
 
 func fillVec(dst *float32, n int, a float32) { panic(noVectors) }
@@ -140,6 +142,8 @@ func columnGradVec(dx, x, dy, mean, scale, a, b *float32, rows, n int) { panic(n
 func columnGradReLUVec(dx, x, dy, mean, scale, shift, a, b *float32, rows, n int) { panic(noVectors) }
 
 func reluVec(dst, x *float32, n int) { panic(noVectors) }
+
+func clipVec(dst, x *float32, n int, limit float32) { panic(noVectors) }
 
 func reluGradVec(dx, y, dy *float32, n int) { panic(noVectors) }
 

@@ -118,7 +118,7 @@ func TestVectorLevelsAgree(t *testing.T) {
 	}
 	for _, k := range vectorKernels {
 		switch k.name {
-		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "Axpby", "Acos", "AcosGrad", "EMA", "AdamW", "AdamWEMA",
+		case "Exp", "SoftmaxDiff", "SoftmaxDiff2", "GELU", "GELUGrad", "Axpy", "MulAdd", "Axpby", "Acos", "AcosGrad", "EMA", "AdamW", "AdamWEMA",
 			"MinPlus", "PathCos", "PathCosSlope", "GRU", "GRUGrad":
 		default:
 			continue

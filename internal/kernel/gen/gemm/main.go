@@ -63,8 +63,8 @@ func products() {
 		}
 		wordsAVX2(c)
 	}
-	largest(true)
-	largest(false)
+	span(true)
+	span(false)
 	codesAVX512()
 	codesAVX2()
 	convert()

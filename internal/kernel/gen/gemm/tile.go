@@ -24,9 +24,10 @@ const (
 	offMask  = 72
 	offNext  = 80
 	// Of products of codes alone.
-	offScales  = 88
-	offOffsets = 96
-	offRows    = 104
+	offScales = 88
+	offSums   = 96
+	offRows   = 104
+	offZeros  = 112
 )
 
 // set is an instruction set with its own tiles.

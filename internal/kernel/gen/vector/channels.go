@@ -161,6 +161,16 @@ func channels() {
 		})
 		b.done()
 	})
+	kernel("clipVec", "func(dst, x *float32, n int, limit float32)", "sets dst = min(max(x, 0), limit).", func(b *body) {
+		dst, x, zero, limit := pointer("dst"), pointer("x"), b.zero(), b.scalar("limit")
+		b.each(pointer("n"), 4, func(s step) {
+			v := s.load(x)
+			VMAXPS(v, zero, v)
+			VMINPS(v, limit, v)
+			s.store(v, dst)
+		})
+		b.done()
+	})
 	kernel("reluGradVec", "func(dx, y, dy *float32, n int)", "sets dx = dy where y is greater than 0, else 0.",
 		func(b *body) {
 			dx, y, dy := pointer("dx"), pointer("y"), pointer("dy")

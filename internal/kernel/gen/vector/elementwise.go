@@ -44,6 +44,15 @@ func elementwise() {
 		})
 		b.done()
 	})
+	kernel("mulAddVec", "func(dst, x, y *float32, n int)", "sets dst += x * y.", func(b *body) {
+		dst, x, y := pointer("dst"), pointer("x"), pointer("y")
+		b.each(pointer("n"), 4, func(s step) {
+			v, d := s.load(x), s.load(dst)
+			VFMADD231PS(s.load(y), v, d)
+			s.store(d, dst)
+		})
+		b.done()
+	})
 	kernel("axpbyVec", "func(dst, x, y *float32, n int, a, b float32)", "sets dst = a * x + b * y.", func(b *body) {
 		dst, x, y, fx, fy := pointer("dst"), pointer("x"), pointer("y"), b.scalar("a"), b.scalar("b")
 		b.each(pointer("n"), 4, func(s step) {
