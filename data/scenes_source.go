@@ -134,7 +134,7 @@ func (s *SceneStream) Describe(c uint64) (string, int64, error) {
 
 // caption is what sample c says of its scene.
 func (s *SceneStream) caption(scene scenes.Scene, c uint64) string {
-	return Clean(s.cfg.Clean, s.world.Caption(scene, rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
+	return Clean(s.cfg.Clean, scene.Caption(rng.New(s.cfg.Seed, rng.Caption, c)), s.cfg.MaxWords)
 }
 
 // SceneSet is a fixed split of a procedural world as a Dataset: one image and

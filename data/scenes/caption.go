@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 )
 
@@ -54,29 +53,6 @@ func (s Scene) Caption(r *rand.Rand) string {
 		return s.CaptionIn(PlacesFirst)
 	}
 	return s.CaptionIn(ThereIs)
-}
-
-// Caption returns a training caption of s, drawn with r: a share Partial of them names some of the objects alone.
-func (w *World) Caption(s Scene, r *rand.Rand) string {
-	if w.cfg.Partial > 0 && r.Float64() < w.cfg.Partial {
-		s = s.some(r)
-	}
-	return s.Caption(r)
-}
-
-// some returns s with some of its objects, of several objects not all, in their order.
-func (s Scene) some(r *rand.Rand) Scene {
-	all := s.Objects
-	if len(all) < 2 {
-		return s
-	}
-	keep := r.Perm(len(all))[:1+r.IntN(len(all)-1)]
-	slices.Sort(keep)
-	s.Objects = make([]Object, len(keep))
-	for i, k := range keep {
-		s.Objects[i] = all[k]
-	}
-	return s
 }
 
 // Captions returns the scene in every phrasing, the canonical one first.

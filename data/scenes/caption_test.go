@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/rng"
 )
 
@@ -91,44 +90,6 @@ func TestCaptionDrawsEveryPhrasing(t *testing.T) {
 	}
 	if len(seen) != len(all) || s.Caption(nil) != all[0] {
 		t.Errorf("%d phrasings seen; canonical %q", len(seen), s.Caption(nil))
-	}
-}
-
-// A share of the training captions leaves objects out, each as often as the others; with none the captions are the
-// scene's own.
-func TestPartialCaptions(t *testing.T) {
-	w := check.Get(New(Config{MinObjects: 3, MaxObjects: 3, Partial: 0.3, ValSamples: 5, TestSamples: 5}, 1))(t)
-	plain := check.Get(New(Config{MinObjects: 3, MaxObjects: 3, ValSamples: 5, TestSamples: 5}, 1))(t)
-	s := w.Train(0)
-	const n = 6000
-	var named [3]int // of each object, in captions that leave others out
-	partial := 0
-	for i := range uint64(n) {
-		c := w.Caption(s, rng.New(3, rng.Caption, i))
-		count := 0
-		for _, o := range s.Objects {
-			count += strings.Count(c, o.FullName())
-		}
-		if count < 3 {
-			partial++
-			for k, o := range s.Objects {
-				named[k] += strings.Count(c, o.FullName())
-			}
-		}
-		if got, want := plain.Caption(s, rng.New(3, rng.Caption, i)), s.Caption(rng.New(3, rng.Caption, i)); got != want {
-			t.Fatalf("%q without partial captions, want %q", got, want)
-		}
-	}
-	if share := float64(partial) / n; share < 0.28 || share > 0.32 {
-		t.Errorf("%.3f of the captions leave objects out, want 0.3", share)
-	}
-	for k, m := range named { // one or two of three: half of the captions name an object
-		if share := float64(m) / float64(partial); share < 0.46 || share > 0.54 {
-			t.Errorf("object %d in %.3f of the partial captions, want 0.5", k, share)
-		}
-	}
-	if _, err := New(Config{Partial: 1.5}, 1); err == nil {
-		t.Error("a share of 1.5 is taken")
 	}
 }
 

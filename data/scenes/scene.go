@@ -26,8 +26,6 @@ type Config struct {
 	Colours    int // number of colours used, the first of the list; 0: all 8
 	Sizes      int // number of sizes used; 0: both
 
-	Partial float64 // share of the training captions that leave objects out
-
 	ValSamples  int // scenes of the validation split; 0: 1,000
 	TestSamples int // scenes of the test split; 0: 1,000
 }
@@ -63,9 +61,6 @@ func (c Config) withDefaults() (Config, error) {
 		if f.value < f.lo || f.value > f.hi {
 			return c, fmt.Errorf("scenes: %s must be from %d to %d (got %d)", f.name, f.lo, f.hi, f.value)
 		}
-	}
-	if !(c.Partial >= 0 && c.Partial <= 1) {
-		return c, fmt.Errorf("scenes: partial_captions must be from 0 to 1 (got %g)", c.Partial)
 	}
 	if looks := c.Shapes * c.Colours; looks < c.MaxObjects {
 		return c, fmt.Errorf("scenes: %d shapes x %d colours give %d different objects, fewer than max_objects (%d): "+

@@ -14,9 +14,6 @@ type Scenes struct {
 	MinObjects int `toml:"min_objects" max:"4"`
 	// largest number of objects of a scene, at most 4
 	MaxObjects int `toml:"max_objects" max:"4"`
-	// share of the training captions that leave objects out, such as one object of three: with them a model answers
-	// queries of one object; the splits are described in full
-	PartialCaptions float64 `toml:"partial_captions" max:"1"`
 	// samples that count as one epoch of the infinite train stream
 	EpochSamples int `toml:"epoch_samples" max:"1000000000"`
 	// scenes of the fixed validation split
@@ -39,7 +36,6 @@ func (s *Scenes) Check(k *section.Checker) {
 	k.Require("data.scenes.min_objects", s.MinObjects >= 1 && s.MinObjects <= most, "must be between 1 and 4")
 	k.Require("data.scenes.max_objects", s.MaxObjects >= 1 && s.MaxObjects <= most, "must be between 1 and 4")
 	k.Require("data.scenes.max_objects", s.MaxObjects >= s.MinObjects, "must be at least data.scenes.min_objects")
-	k.Require("data.scenes.partial_captions", s.PartialCaptions >= 0, "must be between 0 and 1")
 	k.Positive("data.scenes.epoch_samples", "data.scenes.val_samples", "data.scenes.test_samples")
 }
 
@@ -80,7 +76,6 @@ func World(cfg Setup) (*scenes.World, error) {
 		MinObjects:  s.MinObjects,
 		MaxObjects:  s.MaxObjects,
 		Size:        cfg.ImageSize,
-		Partial:     s.PartialCaptions,
 		ValSamples:  s.ValSamples,
 		TestSamples: s.TestSamples,
 	}, cfg.Seed)
