@@ -140,7 +140,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		s.Distill = &ramp
 	}
 	if p.teacher != nil {
-		s.ScoreTeacher = p.teacher
+		s.ScoreTeacher = p.teacher.taught()
 	}
 	if p.queue != nil || p.design.teacher {
 		s.Memory = &past{p}

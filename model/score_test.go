@@ -3,9 +3,12 @@ package model
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 )
 
@@ -33,6 +36,49 @@ func TestIdentityMetricStartsAsTheCosine(t *testing.T) {
 				p, _ := m.params.Get(q.Name)
 				if !sameBits(m.params.Grad(p), cosine.params.Grad(q)) {
 					t.Errorf("%s, %s: the gradient of %s is another", backend, form, q.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestHostsStartAsTheCosine: a host of GSSF with a metric has, before its first update, the losses of the plain host
+// and, where features are compared, its gradients, bit for bit, and the metric has a gradient of its own.
+func TestHostsStartAsTheCosine(t *testing.T) {
+	for _, host := range slices.Concat(hosts, tokenHosts) {
+		run := func(score, form, where string) (*Trainer, *Result) {
+			cfg := tinyHost(host)
+			cfg.Objective.ITC.Score, cfg.Objective.GSSF = score, objectives.GSSF{Form: form, Blocks: 2}
+			if cfg.Model.Interaction.Kind != "" {
+				cfg.Model.Interaction.Metric = where
+			}
+			m := build(t, cfg, "builtin", 2)
+			return m, stepOf(t, m, &feed.Step{Batch: hostBatch(m, openGolden(t, "host_"+host))})
+		}
+		plain, want := run("cosine", "", interact.MetricSimilarity)
+		for _, form := range []string{"diag", "block_diag", "dense"} {
+			for _, where := range []string{interact.MetricSimilarity, interact.MetricAttention, interact.MetricBoth} {
+				m, got := run("gssf", form, where)
+				if got.Loss != want.Loss || !slices.Equal(got.Parts, want.Parts) {
+					t.Errorf("%s, %s in %s: %v, the cosine has %v", host, form, where, got.Parts, want.Parts)
+				}
+				for _, q := range plain.params.List() {
+					p, _ := m.params.Get(q.Name)
+					if p == nil {
+						t.Errorf("%s, %s in %s: there is no %s", host, form, where, q.Name)
+					} else if got, want := m.params.Grad(p), plain.params.Grad(q); slices.Contains(tokenHosts, host) {
+						near(t, host+" "+form+" "+where+" "+q.Name, got, want, 2e-6) // gradients of two products are added up
+					} else if !sameBits(got, want) {
+						t.Errorf("%s, %s in %s: the gradient of %s is another", host, form, where, q.Name)
+					}
+				}
+				for _, q := range m.params.List() {
+					if g := m.params.Grad(q); strings.HasPrefix(q.Name, "gssf/") && g[argMax(g)] == 0 {
+						t.Errorf("%s, %s in %s: %s has no gradient", host, form, where, q.Name)
+					}
+				}
+				if n := len(m.params.List()) - len(plain.params.List()); n < 1 {
+					t.Errorf("%s, %s in %s: there is no metric", host, form, where)
 				}
 			}
 		}

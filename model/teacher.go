@@ -9,8 +9,11 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/batch"
+	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/interact"
 	"github.com/geoalign/geoalign/objectives"
 	"github.com/geoalign/geoalign/state"
 )
@@ -66,11 +69,13 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 			"must take images that are normalised as those of this run, by model.image.mean = %v and std = %v (it takes %v and %v)", own.Mean, own.Std, im.Mean, im.Std)
 	}
 	if metric := cfg.Objective.DistillScores.Metric; metric != "" {
-		if t.Dim() == 0 {
-			return nil, bad("set objective.distill_scores.metric = \"\"",
-				"compares tokens and has no features for objective.distill_scores.metric = %q", metric)
-		}
-		if s, err := p.PairScore(); err != nil || !s.Folds() {
+		if p.design.interaction != nil {
+			if p.cfg.Has(section.Metric) && p.cfg.Objective.GSSF.Form != encoders.MetricCosine {
+				return nil, bad("set objective.distill_scores.metric = \"\"",
+					"compares tokens by a metric of its own, beside which there is no room for objective.distill_scores.metric = %q",
+					metric)
+			}
+		} else if s, err := p.PairScore(); err != nil || !s.Folds() {
 			return nil, bad("set objective.distill_scores.metric = \"\"",
 				"has a score that is not a product of features (%v), which objective.distill_scores.metric needs", s)
 		}
@@ -81,7 +86,7 @@ func newScoreTeacher(p *Model, cfg config.Config, d *design, rows int) (*scoreTe
 				"has scores that are no products of features, which %d processes need", cfg.Ranks)
 		}
 	}
-	if _, err := cfg.Objective.DistillScores.MetricOf(t.Dim()); err != nil {
+	if _, err := cfg.Objective.DistillScores.MetricOf(p.Dim()); err != nil {
 		return nil, err
 	}
 	if err := t.load(); err != nil {
@@ -181,6 +186,52 @@ func (t *scoreTeacher) Scores(b *batch.Batch, dst []float32) error {
 		return err
 	}
 	return s.Rows(t.m.engine, x, n, y, n, dst)
+}
+
+// taught is the teacher as a step asks for it.
+func (t *scoreTeacher) taught() objectives.ScoreTeacher {
+	if t.m.design.interaction != nil {
+		return tokenTeacher{t}
+	}
+	return t
+}
+
+// tokenTeacher is a scoreTeacher that compares tokens.
+type tokenTeacher struct{ *scoreTeacher }
+
+var _ objectives.TokenTeacher = tokenTeacher{}
+
+// Local implements objectives.TokenTeacher.
+func (t tokenTeacher) Local(s *objectives.Step, side objectives.Modality) encoders.Local {
+	e := t.m.image
+	if side == objectives.Text {
+		e = t.m.text
+	}
+	q, err := e.sequence()
+	objectives.Need(err == nil, "distill_scores", "%w", err)
+	rows, lengths := make([]float32, s.Rows*q.Len*e.Dim()), make([]int32, s.Rows)
+	s.OnFill(func(f *feed.Step) error {
+		x, n, err := e.EncodeTokens(context.Background(), f.Batch)
+		copy(rows, x)
+		copy(lengths, n)
+		return err
+	})
+	name := "teacher/" + e.side.name
+	q.Lengths = s.SharedInts(name+" lengths", lengths, s.Rows)
+	raw := s.SharedFloats(name+" tokens", rows, s.Rows*q.Len, e.Dim())
+	return q.Local(e.side.head.(encoders.TokenHead), raw, t.m.cfg.Model.Interaction.ClassTokens)
+}
+
+// Interaction implements objectives.TokenTeacher.
+func (t tokenTeacher) Interaction(metric encoders.Metric) encoders.Interaction {
+	o := t.m.cfg.Model.Interaction
+	o.Metric = interact.MetricSimilarity
+	return o.Interaction(t.m.Dim(), metric)
+}
+
+// Frozen implements objectives.TokenTeacher.
+func (t tokenTeacher) Frozen(name string, shape ...int) ([]float32, error) {
+	return t.m.values(name, shape...)
 }
 
 // StateName implements state.Part.

@@ -100,30 +100,68 @@ func TestTeacher(t *testing.T) {
 	}
 }
 
-// TestTeacherMetric: the metric of a teacher's features starts as the identity, is trained, and is no part of the
-// student.
+// TestTeacherMetric: the metric of a teacher's features, or of the tokens that it compares, starts as the identity, is
+// trained by its own part, as finite differences say, and is no part of the student.
 func TestTeacherMetric(t *testing.T) {
-	teacher := build(t, scoreTeachers()["gssf"], "builtin", 1)
-	var losses []float64
-	for metric, weights := range map[string]int{"": 0, "diag": 16, "block_diag": 256, "dense": 256} {
-		frozen, _ := opened(t, teacher)
-		m := newTrainer(t, taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
-		got := forward(t, m, randomPairs(m, 3), Control{})
-		i := slices.IndexFunc(got.Parts, func(p Part) bool { return p.Name == "distill_scores" })
-		losses = append(losses, got.Parts[i].Value)
-		q, ok := m.params.Get("teacher/gssf/weight")
-		if ok != (weights > 0) || ok && (q.Len() != weights || !m.Learnable(q.Name) || slices.Max(m.params.Grad(q)) == 0) {
-			t.Errorf("%q: parameter %+v", metric, q)
+	teachers := scoreTeachers()
+	for kind, steps := range map[string]int{"bfan": 0, "imram": 2, "naaf": 0, "sgr": 2, "saf": 0, "max_soft": 0} {
+		cfg := teachers["tokens"]
+		cfg.Model.Interaction = interact.Options{Kind: kind, Steps: steps, SimDim: 4, Penalty: 2}
+		teachers[kind] = cfg
+	}
+	delete(teachers, "distance")
+	for name, of := range teachers {
+		teacher := build(t, of, "builtin", 1)
+		dim, losses := teacher.Dim(), []float64(nil)
+		for metric, weights := range map[string]int{"": 0, "diag": dim, "block_diag": dim * min(dim, 16), "dense": dim * dim} {
+			frozen, _ := opened(t, teacher)
+			m := newTrainer(t, taughtConfig(metric), Options{Engine: newEngine(t), Vocab: tinyVocab, Teacher: frozen})
+			got := forward(t, m, randomPairs(m, 3), Control{})
+			losses = append(losses, got.Parts[part(got, "distill_scores")].Value)
+			q, ok := m.params.Get("teacher/gssf/weight")
+			if ok != (weights > 0) || ok && (q.Len() != weights || !m.Learnable(q.Name)) {
+				t.Errorf("%s, %q: parameter %+v", name, metric, q)
+			}
+			if i := part(got, "distill_scores_teacher"); (i >= 0) != (weights > 0) {
+				t.Errorf("%s, %q: parts %v", name, metric, got.Parts)
+			}
+			if !ok {
+				continue
+			}
+			slope := slices.Clone(m.params.Grad(q))
+			at := argMax(slope)
+			const h = 1.0 / 1024
+			var sides [2]float64
+			for k, d := range []float32{h, -2 * h} {
+				m.params.Value(q)[at] += d
+				got := forward(t, m, randomPairs(m, 3), Control{})
+				sides[k] = 2 * got.Parts[part(got, "distill_scores_teacher")].Value // of weight 2
+			}
+			if want := (sides[0] - sides[1]) / (2 * h); !(math.Abs(float64(slope[at])-want) <= 5e-3*math.Abs(want)+2e-4) {
+				t.Errorf("%s, %q: slope %v of weight %d, differences say %v", name, metric, slope[at], at, want)
+			}
 		}
-		if i := slices.IndexFunc(got.Parts, func(p Part) bool { return p.Name == "distill_scores_teacher" }); (i >= 0) != (weights > 0) {
-			t.Errorf("%q: parts %v", metric, got.Parts)
+		for _, v := range losses[1:] {
+			if !(math.Abs(v-losses[0]) <= 1e-6) {
+				t.Errorf("%s: metrics start at %v", name, losses)
+			}
 		}
 	}
-	for _, v := range losses[1:] {
-		if !(math.Abs(v-losses[0]) <= 1e-6) {
-			t.Errorf("metrics start at %v", losses)
+}
+
+// part is the place of a part by its name, -1 without.
+func part(of *Result, name string) int {
+	return slices.IndexFunc(of.Parts, func(p Part) bool { return p.Name == name })
+}
+
+// argMax is the place of the largest value without its sign.
+func argMax(x []float32) (at int) {
+	for i, v := range x {
+		if math.Abs(float64(v)) > math.Abs(float64(x[at])) {
+			at = i
 		}
 	}
+	return at
 }
 
 // TestTeacherRefused: a teacher that reads other things, or cannot have a metric, and another one for the same run.
@@ -142,7 +180,10 @@ func TestTeacherRefused(t *testing.T) {
 		{with(func(c *config.Config) {
 			c.Model.Image.Mean, c.Model.Image.Std = []float64{.5, .5, .5}, []float64{.5, .5, .5}
 		}), taughtConfig(""), "must take images that are normalised as those of this run"},
-		{scoreTeachers()["tokens"], taughtConfig("diag"), `compares tokens and has no features for objective.distill_scores.metric = "diag"`},
+		{with(func(c *config.Config) {
+			*c = scoreTeachers()["tokens"]
+			c.Objective.ITC.Score = "gssf"
+		}), taughtConfig("diag"), `compares tokens by a metric of its own, beside which there is no room for objective.distill_scores.metric = "diag"`},
 		{scoreTeachers()["distance"], taughtConfig("diag"), "has a score that is not a product of features (l2)"},
 		{with(func(*config.Config) {}), func() config.Config {
 			c := taughtConfig("block_diag")

@@ -30,6 +30,17 @@ type ScoreTeacher interface {
 	Features(b *batch.Batch, side Modality, dst []float32) error
 }
 
+// TokenTeacher is a ScoreTeacher that compares tokens.
+type TokenTeacher interface {
+	ScoreTeacher
+	// Local adds inputs of the tokens of a side to a step: (B*Len, C).
+	Local(s *Step, side Modality) encoders.Local
+	// Interaction compares them, by a metric where the score of a pair is made.
+	Interaction(metric encoders.Metric) encoders.Interaction
+	// Frozen are the values of a parameter of it.
+	Frozen(name string, shape ...int) ([]float32, error)
+}
+
 // DistillScores is distillation from a frozen teacher (GSSF, section III-B): the scores that another model, a run of
 // its own, gives the pairs of a batch are targets of the scores of this one, row by row and column by column.
 //
@@ -38,7 +49,8 @@ type ScoreTeacher interface {
 //	L = 1/B sum_i KL(p^T_i || p^S_i) + 1/B sum_j KL(p^T_.j || p^S_.j),  p = softmax(scores / Temperature)
 //
 // over rows i and columns j, for scores S of PairScores and those of the teacher, T. With Metric these are
-// x^T W y of the teacher's features: W, the parameter teacher/gssf/weight, is learned by the cross entropy of p^T with
+// x^T W y of the teacher's features, or those of its interaction with x^T W y for the products of its tokens that are
+// scores, such as the cosines of SCAN: W, the parameter teacher/gssf/weight, is learned by the cross entropy of p^T with
 // the right answers of rows and columns, a part of the total of the same weight. No gradient passes
 // from the divergence to W.
 type DistillScores struct {
@@ -48,7 +60,8 @@ type DistillScores struct {
 	Weight float64 `toml:"weight" max:"1000000"`
 	// by which the scores of both are divided before their softmax
 	Temperature float64 `toml:"temperature" max:"1000000"`
-	// learned metric of the teacher's features, trained with the student: empty (none) | diag | block_diag | dense
+	// learned metric of the teacher's features, or of the tokens that it compares, trained with the student: empty
+	// (none) | diag | block_diag | dense
 	Metric string `toml:"metric" fixed:"run"`
 	// of metric block_diag, a divisor of the teacher's channels; 0: of 16 channels each
 	Blocks int `toml:"blocks" when:"metric=block_diag" fixed:"run" max:"65536"`
@@ -148,6 +161,11 @@ func (l *DistillScores) scores(s *Step) *gorgonia.Node {
 		Need(s.ScoreTeacher.Dim() > 0, "distill_scores",
 			`the teacher compares tokens, which processes do not exchange: set parallel.contrast = "local", or train on one process`)
 	}
+	if x, ok := s.ScoreTeacher.(TokenTeacher); ok {
+		images, texts := x.Local(s, Image), x.Local(s, Text)
+		params := encoders.NewScope(frozen{x, s})
+		return x.Interaction(l.metric(images.Rows.Shape()[1])).Scores(&encoders.Context{}, params, images, texts)
+	}
 	side := func(name string, m Modality) *gorgonia.Node {
 		return of.Gather(s.Floats(name, func(f *feed.Step,
 			dst []float32) error {
@@ -157,10 +175,31 @@ func (l *DistillScores) scores(s *Step) *gorgonia.Node {
 	if l.Metric == "" {
 		return nn.Linear(side("teacher/images", Image), side("teacher/texts", Text), nil)
 	}
-	metric, err := l.MetricOf(s.ScoreTeacher.Dim())
-	Need(err == nil, "distill_scores", "%w", err)
-	scores := Scores{Params: s.Params.In("teacher"), Metric: metric,
+	scores := Scores{Params: s.Params.In("teacher"), Metric: l.metric(s.ScoreTeacher.Dim()),
 		Space: space.Space{Dim: s.ScoreTeacher.Dim(), Spheres: 1, Euclid: true}}
 	return scores.Bare(Terms{{Kind: scoring.GSSF, Weight: 1}}, false).Pairs(side("teacher/images", Image),
 		side("teacher/texts", Text))
+}
+
+// metric is MetricOf in a step.
+func (l *DistillScores) metric(dim int) encoders.Metric {
+	metric, err := l.MetricOf(dim)
+	Need(err == nil, "distill_scores", "%w", err)
+	return metric
+}
+
+// frozen are the parameters of the interaction of a teacher, of which its metric alone is one of the step's.
+type frozen struct {
+	teacher TokenTeacher
+	s       *Step
+}
+
+// Param implements encoders.Weights.
+func (f frozen) Param(name string, t encoders.Traits, init encoders.Init, shape ...int) *gorgonia.Node {
+	if t.Group == encoders.GroupMetric {
+		return f.s.Params.In("teacher").As(t).Param(name, init, shape...)
+	}
+	values, err := f.teacher.Frozen(name, shape...)
+	Need(err == nil, "distill_scores", "%w", err)
+	return f.s.SharedFloats("teacher/"+name, values, shape...)
 }

@@ -43,4 +43,4 @@ def run(ours, case):
     undecided = torch.stack(near[::2]) | torch.stack(near[1::2])  # (captions, images), by both directions
     evaluate = both(evaluation, lambda sims: (len(sims), sims))
     gradients = tables[0].gradients(m.img_enc) | tables[1].gradients(m.txt_enc)
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate, undecided=undecided.T, left_out={"gssf/weight": "the metric of GSSF"})
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate, undecided=undecided.T)

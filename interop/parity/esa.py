@@ -8,10 +8,10 @@ import types
 import torch
 
 from hosts import IMAGE, Batch, both, linear, options, sizes, text
-from ours import Names, Result
+from ours import METRIC, Names, Result
 
 FOLDER, BELOW, PYTHON2 = "ESA", "ESA_BIGRU", False
-CASES = {"one view": ("gssf-esa", [])}
+CASES = {"one view": ("gssf-esa", []), "one view, with a metric": ("gssf-esa", METRIC)}
 NORM = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 
 

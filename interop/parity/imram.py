@@ -2,11 +2,11 @@
 import torch
 
 from hosts import Batch, both, linear, options, sizes, text
-from ours import Names, Result
+from ours import METRIC, Names, Result
 
 FOLDER, PYTHON2, DOUBLE = "IMRAM", False, False
 GRADIENT = 5e-4  # the module's own in float32 are 3e-4 from those in float64
-CASES = {"full model": ("gssf-imram", []), "text model": ("gssf-imram", ["model.interaction.direction=text_to_image"]), "image model": ("gssf-imram", ["model.interaction.direction=image_to_text"])}
+CASES = {"full model": ("gssf-imram", []), "text model": ("gssf-imram", ["model.interaction.direction=text_to_image"]), "image model": ("gssf-imram", ["model.interaction.direction=image_to_text"]), "full model, with metrics": ("gssf-imram", [*METRIC, "model.interaction.metric=both"])}
 
 
 def memory(short, long):

@@ -37,4 +37,4 @@ def run(ours, case):
     sims = shard(images, captions, lengths, opt)
     evaluate = both(evaluation, lambda sims: (images, captions, lengths, sims))
     gradients = tables[0].gradients(m.img_enc) | tables[1].gradients(m.txt_enc)
-    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate, left_out={"gssf/weight": "the metric of GSSF"})
+    return Result(torch.from_numpy(sims), {"loss": loss.item()}, gradients, evaluate)

@@ -4,10 +4,10 @@ the first norm of COCO, as here."""
 import torch
 
 from hosts import IMAGE, PARTS, Batch, both, linear, one_hot, sizes, text
-from ours import Names, Result
+from ours import METRIC, Names, Result
 
 FOLDER, PYTHON2 = "VSRN", True
-CASES = {"hinge and captioning": ("gssf-vsrn", [])}
+CASES = {"hinge and captioning": ("gssf-vsrn", []), "with a metric": ("gssf-vsrn", METRIC)}
 
 GRADIENT = 2e-4  # a batch norm takes the mean away, so that terms of biases before it cancel: the module's own in float32 are 1.9e-4 off
 

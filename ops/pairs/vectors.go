@@ -174,41 +174,43 @@ func (b *Block) Gated(x, gates Features) Features {
 		"want vectors and gates for each context")
 	s, spans := b.sides, b.spans
 	shape, wide := s.shapeFor(Tokens, channels), []tensor.Shape{gates.node.Shape()}
-	zeros := func(threads int) int { return threads * 3 * channels }
-	// parts are the gate and the update, and three vectors of the thread.
-	parts := func(w *work, worker, row int, of []float32) (g, u []float32, own [3][]float32) {
-		for k := range own {
-			own[k] = w.Scratch[(3*worker+k)*channels:][:channels]
-			clear(own[k])
+	own := func(threads int) int { return threads * 3 * channels } // of a thread: a reset gate, what it reads, a gradient
+	// each copies the gates of context i and what is to be changed, and calls f for each of its vectors.
+	each := func(w *work, worker, i int, gates, x []float32, f func(row int, to, g, u []float32, own [3][]float32)) {
+		n := w.spans[0].size(Tokens) * channels
+		first, mine := i*n, [3][]float32{}
+		for k := range mine {
+			mine[k] = vectorOf(w.Scratch, 3*worker+k, channels)
+			clear(mine[k])
 		}
-		return of[row*2*channels:][:channels], of[(row*2+1)*channels:][:channels], own
+		copy(w.Aux[0].F32[2*first:][:2*n], gates[2*first:])
+		if to := w.Out.F32[first:][:n]; n > 0 && &to[0] != &x[first] {
+			copy(to, x[first:])
+		}
+		w.vectorsOf(i, Tokens, func(row, _ int) {
+			f(row, vectorOf(w.Out.F32, row, channels), vectorOf(w.Aux[0].F32, 2*row, channels),
+				vectorOf(w.Aux[0].F32, 2*row+1, channels), mine)
+		})
 	}
 	node := s.apply(primitive{
-		kind: "gated", args: fmt.Sprint(channels), shape: shape, operands: 2, over: 1, aux: wide, scratch: zeros,
-		on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Gated(channels) },
+		kind: "gated", args: fmt.Sprint(channels), shape: shape, operands: 2, over: 1, aux: wide, scratch: own,
+		inPlace: []int{0},
+		on:      func(m oncuda.Sides) map[string]exec.DeviceStep { return m.Gated(channels) },
 		sequence: func(w *work, worker, i int) {
-			w.vectorsOf(i, Tokens, func(row, _ int) {
-				g, u, own := parts(w, worker, row, w.Aux[0].F32)
-				copy(g, w.In[1].F32[row*2*channels:][:channels])
-				copy(u, w.In[1].F32[(row*2+1)*channels:][:channels])
-				to := w.Out.F32[row*channels:][:channels]
-				copy(to, w.In[0].F32[row*channels:])
+			each(w, worker, i, w.In[1].F32, w.In[0].F32, func(_ int, to, g, u []float32, own [3][]float32) {
 				vector.GRU(to, u, own[0], g, own[1])
 			})
 		},
 		grad: func(in gorgonia.Nodes, out, dy *gorgonia.Node) gorgonia.Nodes {
 			d := s.apply(primitive{
 				kind: "gated slopes", args: fmt.Sprint(channels), shape: shape, operands: 3, over: 1, aux: wide,
-				scratch: zeros, inPlace: []int{2},
+				scratch: own, inPlace: []int{2},
 				on: func(m oncuda.Sides) map[string]exec.DeviceStep { return m.GatedSlopes(channels) },
 				sequence: func(w *work, worker, i int) {
-					w.vectorsOf(i, Tokens, func(row, _ int) {
-						g, u, own := parts(w, worker, row, w.Aux[0].F32)
-						copy(g, w.InAux[1][0].F32[row*2*channels:][:channels])
-						copy(u, w.InAux[1][0].F32[(row*2+1)*channels:][:channels])
-						to := w.Out.F32[row*channels:][:channels]
-						copy(to, w.In[2].F32[row*channels:])
-						vector.GRUGrad(to, u, own[0], g, own[1], own[2], w.In[0].F32[row*channels:][:channels])
+					each(w, worker, i, w.InAux[1][0].F32, w.In[2].F32, func(row int, to, g, u []float32, own [3][]float32) {
+						clear(own[0]) // both become NaN where a gradient is
+						clear(own[1])
+						vector.GRUGrad(to, u, own[0], g, own[1], own[2], vectorOf(w.In[0].F32, row, channels))
 					})
 				},
 			}, spans, in[0], out, dy)
