@@ -136,6 +136,9 @@ func ablateRun(c *cobra.Command, f *ablateFlags) error {
 func listRuns(w io.Writer, a *ablate.Ablation) {
 	n, open := a.Jobs()
 	fmt.Fprintf(w, "%s into %s, %d to be made; base %s\n", words.Count(n, "run"), a.Out, open, a.Base)
+	if n, open := a.Trials(); n > 0 {
+		fmt.Fprintf(w, "%s choose the settings first, %d to be made\n", words.Count(n, "trial"), open)
+	}
 	if s := a.Matrix.Set; len(s) > 0 {
 		fmt.Fprintf(w, "every run: %s\n", strings.Join(s, " "))
 	}

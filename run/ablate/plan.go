@@ -2,7 +2,10 @@ package ablate
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,10 +40,15 @@ type Ablation struct {
 	Out     string           // folder of the runs and of the table
 	Results ablation.Results // of the runs that are done
 
-	o    Options
-	note io.Writer
-	jobs []*job // every run with every seed, starts first
+	o      Options
+	note   io.Writer
+	file   string
+	jobs   []*job    // every run with every seed, starts first
+	tuning *Ablation // the trials that settings are chosen from, made before; nil: there are none
 }
+
+// TuningFolder is the folder of the trials in that of an ablation.
+const TuningFolder = "tuning"
 
 // Open reads a matrix file, resolves the configuration of every run and reads what the
 // folders of the runs hold. Folders that were made with other settings are refused.
@@ -55,6 +63,25 @@ func Open(file string, o Options) (*Ablation, error) {
 	return a, a.tabulate()
 }
 
+// tune makes the trials that are still to be made and opens the matrix anew with what they choose.
+func (a *Ablation) tune(ctx context.Context) error {
+	if _, left := a.tuning.Jobs(); left == 0 {
+		return nil
+	}
+	fmt.Fprintf(a.note, "choosing settings in %s\n", a.tuning.Out)
+	if err := a.tuning.Run(ctx); err != nil {
+		return err
+	}
+	if err := a.tuning.Verdict(); err != nil {
+		return fmt.Errorf("trials: %w", err)
+	}
+	b, err := Open(a.file, a.o)
+	if err == nil {
+		*a = *b
+	}
+	return err
+}
+
 // read reads the matrix file and resolves the configuration of every run.
 func read(file string, o Options) (*Ablation, error) {
 	text, err := files.Read(file, files.MaxConfig)
@@ -67,6 +94,10 @@ func read(file string, o Options) (*Ablation, error) {
 	}
 	if o.Seeds != nil {
 		m.Seeds = o.Seeds
+		if e := m.TuneOverlap(); e != nil {
+			e.Where = "--seeds"
+			return nil, config.Errors{e}
+		}
 	}
 	base := m.Base
 	if !filepath.IsAbs(base) {
@@ -76,16 +107,39 @@ func read(file string, o Options) (*Ablation, error) {
 		return nil, config.Errors{{Path: "base", Value: m.Base, Msg: err.Error(),
 			Hint: "the path is relative to the matrix file", Where: file}}
 	}
+	if o.Out == "" {
+		name := filepath.Base(file)
+		o.Out = filepath.Join("runs", "ablation", strings.TrimSuffix(name, filepath.Ext(name)))
+	}
+	var tuning *Ablation
+	if t := m.Tuning(); t != nil {
+		under := o
+		under.Out, under.Only = filepath.Join(o.Out, TuningFolder), nil
+		if tuning, err = build(t, base, under); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(tuning.checkFolders(), tuning.tabulate()); err != nil {
+			return nil, err
+		}
+		m.Choose(&tuning.Results)
+	}
+	a, err := build(m, base, o)
+	if err != nil {
+		return nil, err
+	}
+	a.file, a.tuning = file, tuning
+	a.chooseTrials()
+	return a, nil
+}
+
+// build resolves the configuration of every run of a matrix.
+func build(m *ablation.Matrix, base string, o Options) (*Ablation, error) {
 	a := &Ablation{Matrix: m, Base: base, Out: o.Out, o: o, note: o.Log}
 	if a.note == nil {
 		a.note = io.Discard
 	}
 	if a.o.Reporter == nil {
 		a.o.Reporter = func() console.Reporter { return console.Lines(o.Log) }
-	}
-	if a.Out == "" {
-		name := filepath.Base(file)
-		a.Out = filepath.Join("runs", "ablation", strings.TrimSuffix(name, filepath.Ext(name)))
 	}
 	if err := a.resolve(o.Set); err != nil {
 		return nil, err
@@ -94,6 +148,33 @@ func read(file string, o Options) (*Ablation, error) {
 		return nil, &console.ArgumentError{Err: err}
 	}
 	return a, nil
+}
+
+// chooseTrials leaves out the trials of runs that are not made.
+func (a *Ablation) chooseTrials() {
+	if a.tuning == nil {
+		return
+	}
+	wanted, needed := map[string]bool{}, map[*job]bool{}
+	for _, j := range a.jobs {
+		wanted[j.Run.Name] = wanted[j.Run.Name] || j.made
+	}
+	for _, j := range a.tuning.jobs {
+		if first := cmp.Or(j.same, j); wanted[j.Run.Group] {
+			needed[first] = true
+		}
+	}
+	for _, j := range a.tuning.jobs {
+		j.made = needed[j]
+	}
+}
+
+// Trials returns how many runs choose settings, and how many of them are still to be made.
+func (a *Ablation) Trials() (all, left int) {
+	if a.tuning == nil {
+		return 0, 0
+	}
+	return a.tuning.Jobs()
 }
 
 // job is a run with one seed.
