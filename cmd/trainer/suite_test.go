@@ -31,6 +31,9 @@ set = ["model.align.method=ridge"]
 [[run]]
 name = "cca"
 trials = [["model.align.cca.power=8", "model.align.cca.components=1"], ["model.align.cca.shrinkage=0.1"]]
+[[run]]
+name = "as the first trial"
+set = ["model.align.cca.power=8", "model.align.cca.components=1"]
 `
 
 const suiteFile = `
@@ -47,7 +50,7 @@ idea = "Closed form"
 run = "cca"
 `
 
-// A suite chooses settings, goes on after an interruption, and its table is that of its result files.
+// A suite chooses settings, also of a run whose first trial is another run, goes on after an interruption, and its table is that of its result files.
 func TestSuite(t *testing.T) {
 	quickPeak(t)
 	const n, w = 200, 12
@@ -65,15 +68,15 @@ func TestSuite(t *testing.T) {
 	args := []string{"ablate", "--suite", file, "--out", out, "--set", "data.root=" + root}
 
 	list, _ := must(t, exitDone, append(args, "--dry-run")...)
-	contains(t, list, "6 runs into", "2 trials choose the settings first, 2 to be made")
+	contains(t, list, "9 runs into", "2 trials choose the settings first, 2 to be made")
 
 	ctx, cancel := context.WithCancel(context.Background())
-	stop := &stopAfter{text: "=== run 3 of 6", stop: cancel}
+	stop := &stopAfter{text: "=== run 3 of 9", stop: cancel}
 	if code := execute(ctx, args, io.Discard, stop); code != exitInterrupted {
 		t.Fatalf("exit code %d: %s", code, stop.seen.String())
 	}
 	table, stderr := must(t, exitDone, args...)
-	contains(t, stderr, "2 of 6 runs are done already")
+	contains(t, stderr, "2 of 9 runs are done already")
 	contains(t, table, "# Tiny", "| **Closed form** | rows | ", " (", "ridge ", "`tiny` |")
 	again, stderr := must(t, exitDone, args...)
 	if again != table || strings.Contains(stderr, "===") {

@@ -32,11 +32,12 @@ type SuiteRun struct {
 // Finding is a claim with the paired difference of its run to its baseline.
 type Finding struct {
 	Claim
-	Means   [2]float64 `json:"means"` // of the run and of the baseline, over the seeds that both have
-	Effect  float64    `json:"effect"`
-	Seeds   int        `json:"seeds"`
-	BySeed  *Interval  `json:"by_seed,omitempty"`  // BCa over seeds, nil for fewer than three
-	ByQuery *Interval  `json:"by_query,omitempty"` // BCa over test images of the mean over seeds; nil where ranks are not kept
+	Means  [2]float64 `json:"means"` // of the run and of the baseline, over the seeds that both have
+	Effect float64    `json:"effect"`
+	Seeds  int        `json:"seeds"`
+	BySeed *Interval  `json:"by_seed,omitempty"` // BCa over seeds, nil for fewer than three
+	// ByQuery is BCa over test images of the mean over seeds, nil where ranks are not kept.
+	ByQuery *Interval `json:"by_query,omitempty"`
 	// P is of the paired t-test over seeds, or over test images where all seeds agree; nil for fewer than three seeds.
 	P *float64 `json:"p,omitempty"`
 

@@ -2,8 +2,6 @@ package ablate
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +45,6 @@ type Ablation struct {
 	tuning *Ablation // the trials that settings are chosen from, made before; nil: there are none
 }
 
-// TuningFolder is the folder of the trials in that of an ablation.
-const TuningFolder = "tuning"
-
 // Open reads a matrix file, resolves the configuration of every run and reads what the
 // folders of the runs hold. Folders that were made with other settings are refused.
 func Open(file string, o Options) (*Ablation, error) {
@@ -61,25 +56,6 @@ func Open(file string, o Options) (*Ablation, error) {
 		return nil, err
 	}
 	return a, a.tabulate()
-}
-
-// tune makes the trials that are still to be made and opens the matrix anew with what they choose.
-func (a *Ablation) tune(ctx context.Context) error {
-	if _, left := a.tuning.Jobs(); left == 0 {
-		return nil
-	}
-	fmt.Fprintf(a.note, "choosing settings in %s\n", a.tuning.Out)
-	if err := a.tuning.Run(ctx); err != nil {
-		return err
-	}
-	if err := a.tuning.Verdict(); err != nil {
-		return fmt.Errorf("trials: %w", err)
-	}
-	b, err := Open(a.file, a.o)
-	if err == nil {
-		*a = *b
-	}
-	return err
 }
 
 // read reads the matrix file and resolves the configuration of every run.
@@ -150,33 +126,6 @@ func build(m *ablation.Matrix, base string, o Options) (*Ablation, error) {
 	return a, nil
 }
 
-// chooseTrials leaves out the trials of runs that are not made.
-func (a *Ablation) chooseTrials() {
-	if a.tuning == nil {
-		return
-	}
-	wanted, needed := map[string]bool{}, map[*job]bool{}
-	for _, j := range a.jobs {
-		wanted[j.Run.Name] = wanted[j.Run.Name] || j.made
-	}
-	for _, j := range a.tuning.jobs {
-		if first := cmp.Or(j.same, j); wanted[j.Run.Group] {
-			needed[first] = true
-		}
-	}
-	for _, j := range a.tuning.jobs {
-		j.made = needed[j]
-	}
-}
-
-// Trials returns how many runs choose settings, and how many of them are still to be made.
-func (a *Ablation) Trials() (all, left int) {
-	if a.tuning == nil {
-		return 0, 0
-	}
-	return a.tuning.Jobs()
-}
-
 // job is a run with one seed.
 type job struct {
 	ablation.Job
@@ -190,6 +139,9 @@ type job struct {
 	trial  ablation.Trial
 	wall   time.Duration // that the run took in this process
 }
+
+// untuned says that the trials which choose the settings are not done.
+func (j *job) untuned() bool { return j.Run.Trials != nil && j.Run.Chosen == 0 }
 
 func (j *job) String() string { return fmt.Sprintf("%s, seed %d", j.Run.Name, j.Seed) }
 
@@ -228,9 +180,11 @@ func (a *Ablation) resolve(sets []string) error {
 		if err != nil {
 			return err
 		}
-		if first := content[string(text)]; first != nil {
+		switch first := content[string(text)]; {
+		case j.untuned(): // its settings may become others
+		case first != nil:
 			j.same = first
-		} else {
+		default:
 			content[string(text)] = j
 		}
 	}

@@ -75,7 +75,7 @@ func (j *job) settled(retry bool) bool {
 func (a *Ablation) checkFolders() error {
 	var changed []string
 	for _, j := range a.jobs {
-		if j.same != nil || j.Run.Trials != nil && j.Run.Chosen == 0 { // whose settings are not known yet
+		if j.same != nil || j.untuned() {
 			continue
 		}
 		var err error
