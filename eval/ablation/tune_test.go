@@ -60,6 +60,15 @@ plain, paired=100 0 data.pairs.paired=100
 ` {
 		t.Errorf("chosen:\n%s", chosen)
 	}
+	m = check.Get(Parse("m.toml", []byte(strings.Replace(tuneMatrix, "tune = {", `tune = {metric = "loss", `, 1))))(t)
+	columns, _ = m.Tuning().Columns()
+	r = Results{Columns: columns}
+	for i, run := range m.Tuning().Runs {
+		r.Rows = append(r.Rows, Row{Name: run.Name, Trials: []Trial{{State: Done, Values: Values{"loss": 9 - float64(i)}}}})
+	}
+	if m.Choose(&r); m.Runs[0].Chosen != 2 || m.Runs[1].Chosen != 2 {
+		t.Errorf("the smaller loss is better: %+v", m.Runs[:2])
+	}
 	if none := check.Get(Parse("m.toml", []byte(acrossMatrix)))(t); none.Tuning() != nil {
 		t.Error("a matrix without trials is tuned")
 	}
