@@ -20,6 +20,7 @@ import (
 // ablateFlags are the flags of an ablation.
 type ablateFlags struct {
 	file   string
+	suite  suiteFlags
 	out    string
 	seeds  string
 	sets   []string
@@ -65,13 +66,28 @@ bars and curves.
 Ctrl-C saves the current run, and the same command resumes. Finished runs are kept: a run whose
 settings have changed is refused until its folder is removed. If a run fails, it is marked, the
 others continue, and the exit code is 1. A run that ended with NaN would fail again, so it is
-only repeated with --retry. docs/ablate.md explains the whole format.`,
+only repeated with --retry.
+
+With trials and [tune] a run chooses its settings first: every trial is trained with seeds of its own
+and evaluated on a validation part, and every run has the same number of them.
+
+--suite FILE runs several matrices, makes the features that they lack, and tells of each claim of the
+file whether it helps: the paired difference, BCa intervals over seeds and over test images, and p
+corrected for all claims (Holm). docs/ablate.md explains the whole format.`,
 		Example: `  trainer ablate --config configs/ablation/batch.toml --dry-run
   trainer ablate --config configs/ablation/batch.toml
   trainer ablate --config configs/ablation/batch.toml --seeds 5 --only 'batch_size=*'
-  trainer ablate --config configs/ablation/batch.toml --set train.max_steps=20 --out runs/try`,
+  trainer ablate --config configs/ablation/batch.toml --set train.max_steps=20 --out runs/try
+  trainer ablate --suite configs/suite/verdict.toml --set data.root=FEATURES
+  trainer ablate --suite configs/suite/verdict.toml --from docs/results --page docs/verdict.md`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.suite.file != "" {
+				return f.suite.run(c, &f)
+			}
+			if err := f.suite.check(c); err != nil {
+				return err
+			}
 			if f.file == "" {
 				return usageError{errors.New(
 					"ablate needs --config: the matrix file, whose format trainer ablate --help shows")}
@@ -80,6 +96,7 @@ only repeated with --retry. docs/ablate.md explains the whole format.`,
 		},
 	}
 	c.Flags().StringVar(&f.file, "config", "", "matrix `file`")
+	f.suite.add(c)
 	c.Flags().StringVar(&f.out, "out", "",
 		"`folder` of the runs and of the table (default runs/ablation/NAME of the matrix file)")
 	c.Flags().StringVar(&f.seeds, "seeds", "",
@@ -96,13 +113,9 @@ only repeated with --retry. docs/ablate.md explains the whole format.`,
 
 // ablateRun makes the runs of a matrix file and prints their table.
 func ablateRun(c *cobra.Command, f *ablateFlags) error {
-	o := ablate.Options{Out: f.out, Set: f.sets, Only: f.only, Retry: f.retry, Log: f.output.note(c),
-		Reporter: func() console.Reporter { return newReporter(c.ErrOrStderr(), f.output.quiet) }}
-	if f.seeds != "" {
-		var err error
-		if o.Seeds, err = parseSeeds(f.seeds); err != nil {
-			return usageError{err}
-		}
+	o, err := f.options(c)
+	if err != nil {
+		return err
 	}
 	a, err := ablate.Open(f.file, o)
 	if err != nil {
@@ -132,10 +145,25 @@ func ablateRun(c *cobra.Command, f *ablateFlags) error {
 	return a.Verdict()
 }
 
+// options are what the flags say of one matrix or several.
+func (f *ablateFlags) options(c *cobra.Command) (o ablate.Options, err error) {
+	o = ablate.Options{Out: f.out, Set: f.sets, Only: f.only, Retry: f.retry, Log: f.output.note(c),
+		Reporter: func() console.Reporter { return newReporter(c.ErrOrStderr(), f.output.quiet) }}
+	if f.seeds != "" {
+		if o.Seeds, err = parseSeeds(f.seeds); err != nil {
+			return o, usageError{err}
+		}
+	}
+	return o, nil
+}
+
 // listRuns prints the runs with what they change and what is done of them.
 func listRuns(w io.Writer, a *ablate.Ablation) {
 	n, open := a.Jobs()
 	fmt.Fprintf(w, "%s into %s, %d to be made; base %s\n", words.Count(n, "run"), a.Out, open, a.Base)
+	if n, open := a.Trials(); n > 0 {
+		fmt.Fprintf(w, "%s choose the settings first, %d to be made\n", words.Count(n, "trial"), open)
+	}
 	if s := a.Matrix.Set; len(s) > 0 {
 		fmt.Fprintf(w, "every run: %s\n", strings.Join(s, " "))
 	}

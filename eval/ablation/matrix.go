@@ -28,7 +28,8 @@ type Matrix struct {
 	Correct string `toml:"correct"`
 	// every run is made with each value: a table and a curve for each metric; empty: no such key
 	Across Axis    `toml:"across"`
-	Runs   []Run   `toml:"run"` // after Parse with those of the sweeps
+	Tune   Tune    `toml:"tune"` // how the settings of runs with trials are chosen
+	Runs   []Run   `toml:"run"`  // after Parse with those of the sweeps
 	Sweeps []Sweep `toml:"sweep"`
 }
 
@@ -39,7 +40,10 @@ type Run struct {
 	Start  string   `toml:"start"`  // run whose last checkpoint of the same seed it starts from; empty: none
 	Set    []string `toml:"set"`    // overrides after those of the matrix
 	Hidden bool     `toml:"hidden"` // not in the table: a shared start
+	// overrides to choose from by Matrix.Tune, after those of the run; empty: it is not tuned
+	Trials [][]string `toml:"trials"`
 
+	Chosen int      `toml:"-"` // trial that Choose took, from 1; 0: none
 	Method string   `toml:"-"` // name in the file of a run that was made with a value of Matrix.Across
 	At     *float64 `toml:"-"` // that value; nil: no such run
 }
@@ -119,11 +123,12 @@ func oneRun(text string) bool {
 
 // keys of the tables of a matrix file.
 var keys = map[string][]string{
-	"":           {"title", "base", "seeds", "set", "metrics", "baseline", "better", "correct", "across", "run", "sweep"},
-	"run":        {"name", "group", "start", "set", "hidden"},
+	"":           {"title", "base", "seeds", "set", "metrics", "baseline", "better", "correct", "across", "tune", "run", "sweep"},
+	"run":        {"name", "group", "start", "set", "hidden", "trials"},
 	"sweep":      {"key", "values", "axes", "name", "group", "start", "set"},
 	"sweep.axes": {"key", "values"},
 	"across":     {"key", "values"},
+	"tune":       {"seeds", "set", "metric"},
 }
 
 // unknown is the error of a key that a matrix file does not have.
@@ -167,6 +172,7 @@ func (m *Matrix) problems() (errs config.Errors) {
 	}
 	m.checkNames(fail)
 	m.checkStarts(fail)
+	m.checkTune(fail)
 	if _, err := m.Columns(); err != nil {
 		errs = append(errs, err...)
 	}

@@ -26,6 +26,7 @@ const (
 	Queue     = "queue"
 	Scenes    = "scenes"
 	KMeans    = "kmeans"
+	Bootstrap = "bootstrap"
 
 	Neighbours = "neighbours"
 	Pool       = "pool"

@@ -17,6 +17,7 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run"
 	"github.com/geoalign/geoalign/run/folder"
+	"github.com/geoalign/geoalign/tasks/retrieval"
 	"github.com/geoalign/geoalign/train"
 	"github.com/geoalign/geoalign/train/runlog"
 	"github.com/geoalign/geoalign/train/schedule"
@@ -35,6 +36,11 @@ const (
 //
 // It begins with CheckInputs.
 func (a *Ablation) Run(ctx context.Context) error {
+	if a.tuning != nil {
+		if err := a.tune(ctx); err != nil {
+			return err
+		}
+	}
 	if err := a.CheckInputs(); err != nil {
 		return err
 	}
@@ -142,7 +148,10 @@ func (a *Ablation) train(ctx context.Context, j *job) error {
 		return err
 	}
 	defer r.Close()
-	_, err = r.Train(ctx)
+	result, err := r.Train(ctx)
+	if s, ok := result.Scores.(retrieval.Scores); err == nil && ok && s.Queries != nil {
+		err = writeQueries(j.dir, s.Queries)
+	}
 	return err
 }
 

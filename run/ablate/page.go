@@ -28,7 +28,8 @@ func (a *Ablation) page() ([]byte, error) {
 		}
 		drawn := pages.Run{Name: row.Name}
 		for _, t := range row.Trials {
-			if t.State != ablation.Done || row.Same != "" { // whose curves are those of the other run
+			// Of a run that is the same as another the curves are those of the other, and across values there are too many.
+			if t.State != ablation.Done || row.Same != "" || row.At != nil {
 				continue
 			}
 			c, err := run.ReadCurves(t.Folder)

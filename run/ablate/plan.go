@@ -3,6 +3,7 @@ package ablate
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -37,9 +38,11 @@ type Ablation struct {
 	Out     string           // folder of the runs and of the table
 	Results ablation.Results // of the runs that are done
 
-	o    Options
-	note io.Writer
-	jobs []*job // every run with every seed, starts first
+	o      Options
+	note   io.Writer
+	file   string
+	jobs   []*job    // every run with every seed, starts first
+	tuning *Ablation // the trials that settings are chosen from, made before; nil: there are none
 }
 
 // Open reads a matrix file, resolves the configuration of every run and reads what the
@@ -67,6 +70,10 @@ func read(file string, o Options) (*Ablation, error) {
 	}
 	if o.Seeds != nil {
 		m.Seeds = o.Seeds
+		if e := m.TuneOverlap(); e != nil {
+			e.Where = "--seeds"
+			return nil, config.Errors{e}
+		}
 	}
 	base := m.Base
 	if !filepath.IsAbs(base) {
@@ -76,16 +83,39 @@ func read(file string, o Options) (*Ablation, error) {
 		return nil, config.Errors{{Path: "base", Value: m.Base, Msg: err.Error(),
 			Hint: "the path is relative to the matrix file", Where: file}}
 	}
+	if o.Out == "" {
+		name := filepath.Base(file)
+		o.Out = filepath.Join("runs", "ablation", strings.TrimSuffix(name, filepath.Ext(name)))
+	}
+	var tuning *Ablation
+	if t := m.Tuning(); t != nil {
+		under := o
+		under.Out, under.Only = filepath.Join(o.Out, TuningFolder), nil
+		if tuning, err = build(t, base, under); err != nil {
+			return nil, err
+		}
+		if err := errors.Join(tuning.checkFolders(), tuning.tabulate()); err != nil {
+			return nil, err
+		}
+		m.Choose(&tuning.Results)
+	}
+	a, err := build(m, base, o)
+	if err != nil {
+		return nil, err
+	}
+	a.file, a.tuning = file, tuning
+	a.chooseTrials()
+	return a, nil
+}
+
+// build resolves the configuration of every run of a matrix.
+func build(m *ablation.Matrix, base string, o Options) (*Ablation, error) {
 	a := &Ablation{Matrix: m, Base: base, Out: o.Out, o: o, note: o.Log}
 	if a.note == nil {
 		a.note = io.Discard
 	}
 	if a.o.Reporter == nil {
 		a.o.Reporter = func() console.Reporter { return console.Lines(o.Log) }
-	}
-	if a.Out == "" {
-		name := filepath.Base(file)
-		a.Out = filepath.Join("runs", "ablation", strings.TrimSuffix(name, filepath.Ext(name)))
 	}
 	if err := a.resolve(o.Set); err != nil {
 		return nil, err
@@ -109,6 +139,9 @@ type job struct {
 	trial  ablation.Trial
 	wall   time.Duration // that the run took in this process
 }
+
+// untuned says that the trials which choose the settings are not done.
+func (j *job) untuned() bool { return j.Run.Trials != nil && j.Run.Chosen == 0 }
 
 func (j *job) String() string { return fmt.Sprintf("%s, seed %d", j.Run.Name, j.Seed) }
 
@@ -147,9 +180,11 @@ func (a *Ablation) resolve(sets []string) error {
 		if err != nil {
 			return err
 		}
-		if first := content[string(text)]; first != nil {
+		switch first := content[string(text)]; {
+		case j.untuned(): // its settings may become others
+		case first != nil:
 			j.same = first
-		} else {
+		default:
 			content[string(text)] = j
 		}
 	}

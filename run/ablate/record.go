@@ -75,7 +75,7 @@ func (j *job) settled(retry bool) bool {
 func (a *Ablation) checkFolders() error {
 	var changed []string
 	for _, j := range a.jobs {
-		if j.same != nil {
+		if j.same != nil || j.untuned() {
 			continue
 		}
 		var err error

@@ -113,6 +113,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		metrics = (*eval.Ranks).MeanMetrics
 	}
 	var precise []eval.Precision
+	var queries *eval.Queries
 	for i, f := range folds {
 		first, second, err := g.rank(f)
 		if err != nil && len(folds) > 1 {
@@ -122,6 +123,9 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 			return Scores{}, err
 		}
 		scored, chance = append(scored, metrics(first)), append(chance, f.Corr.Chance())
+		if len(folds) == 1 {
+			queries = first.Queries(f.Corr)
+		}
 		last := first
 		if second != nil {
 			last, rerank = second, append(rerank, metrics(second))
@@ -136,7 +140,7 @@ func (r Retrieval) Run(ctx context.Context) (Scores, error) {
 		}
 	}
 	s := Scores{Score: scoreName(members), First: eval.Mean(scored), Chance: eval.Mean(chance),
-		Images: corr.NumImages(), Texts: corr.NumTexts()}
+		Images: corr.NumImages(), Texts: corr.NumTexts(), Queries: queries}
 	s.WorstRMean, s.TiedRMean, s.MeanCosine = eval.Mean(worst).RMean(), eval.Mean(tied).RMean(), g.members.meanCosine()
 	if precise != nil {
 		p := eval.MeanPrecision(precise)

@@ -37,6 +37,8 @@ type Scores struct {
 	// MeanCosine is that of two images and of two texts, 0 where no features are compared.
 	MeanCosine [2]float64
 	KeepBy     string // train.keep_best_by
+	// Queries are the ranks of all queries by the pair score, nil where the gallery was cut into folds.
+	Queries *eval.Queries
 }
 
 // Leading is what the first Dim channels of features find, see objectives.Matryoshka.
