@@ -161,6 +161,27 @@ func (b *Batch) SetInts(name string, values []int32) { b.ints[name], b.data[name
 // is none. It allocates nothing.
 func (b *Batch) Data(name string) any { return b.data[name] }
 
+// Narrow gives b the rows of from: of each column that b was made with the first values of a row of from, and the other
+// columns of from in its own memory. It allocates nothing but the first time.
+func (b *Batch) Narrow(from *Batch) {
+	for _, c := range from.columns {
+		own, narrow := b.Column(c.Name)
+		if !narrow {
+			b.floats[c.Name], b.ints[c.Name], b.data[c.Name] = from.floats[c.Name], from.ints[c.Name], from.data[c.Name]
+			continue
+		}
+		firsts(b.floats[c.Name], from.floats[c.Name], own.Len(), c.Len())
+		firsts(b.ints[c.Name], from.ints[c.Name], own.Len(), c.Len())
+	}
+}
+
+// firsts copies the first n values of each row of from, of m values, to a row of to.
+func firsts[T any](to, from []T, n, m int) {
+	for ; len(to) > 0; to, from = to[n:], from[m:] {
+		copy(to[:n], from)
+	}
+}
+
 // Row returns row i.
 func (b *Batch) Row(i int) Row { return Row{b, i} }
 

@@ -191,6 +191,7 @@ func loaderAlone(ctx context.Context, cfg config.Config, stream data.Stream, col
 	l, err := data.NewLoader(stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: columns,
 		Workers: workers, Prefetch: cfg.Data.Prefetch, MaxBadShare: cfg.Data.MaxBadShare, DropLast: cfg.DropsLast(),
+		Lengths: cfg.TokenLengths(), Seed: cfg.Run.Seed,
 	})
 	if err != nil {
 		return 0, 0, err

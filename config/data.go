@@ -64,6 +64,14 @@ func (c *Config) SmallCrops() int {
 // they are: after a bad sample the next epoch has whole identities again.
 func (c *Config) DropsLast() bool { return c.Data.DropLast || c.Has(section.Identities) }
 
+// TokenLengths are data.token_lengths, nil of a system without words.
+func (c *Config) TokenLengths() []int {
+	if !c.Has(section.Words) {
+		return nil
+	}
+	return c.Data.TokenLengths
+}
+
 // MixesSentences says whether batches of sentences stand between those of pairs.
 func (c *Config) MixesSentences() bool {
 	return c.Data.Kind != "sentences" && c.Data.Sentences.Batches > 0 && c.Has(section.Captions) && c.Has(section.Words)

@@ -298,7 +298,8 @@ func TestShippedConfigs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			if filepath.Base(filepath.Dir(f)) == "ablation" { // matrices of runs, which trainer ablate reads
+			switch filepath.Base(filepath.Dir(f)) {
+			case "ablation", "suite": // which trainer ablate reads
 				continue
 			}
 			c, err := Load(f, nil)

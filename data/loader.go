@@ -42,6 +42,10 @@ type LoaderConfig struct {
 	// leave out the samples at the end of an epoch that do not fill a batch; else batches run across the border of
 	// epochs
 	DropLast bool
+	// Lengths are numbers of tokens, rising: batches are of samples whose longest texts have at most one of them and more
+	// than the one before, see byLength. nil: of samples in their order.
+	Lengths []int
+	Seed    uint64 // of the order of such batches
 	// Group is the processes that share the batches, each by an equal number of rows in the order of the
 	// ranks; nil: this one alone. All have the same stream.
 	Group parallel.Group
@@ -172,6 +176,9 @@ func NewLoader(stream Stream, cfg LoaderConfig) (*Loader, error) {
 		if stream, err = Overfit(stream, cfg.Overfit); err != nil {
 			return nil, err
 		}
+	}
+	if len(cfg.Lengths) > 0 {
+		stream = newByLength(stream, cfg)
 	}
 	if n := stream.EpochSamples(); n <= 0 || cfg.DropLast && n < cfg.BatchSize {
 		return nil, fmt.Errorf("data: an epoch of %d samples fills no batch of %d: use a smaller train.batch_size or "+

@@ -127,20 +127,20 @@ func (p *prefetch) worker() {
 		case <-p.quit:
 			return
 		case s := <-p.work:
-			s.err = p.l.sample(s.counter, s.row)
+			s.err = safely(p.l.stream, s.counter, s.row)
 			s.done <- struct{}{}
 		}
 	}
 }
 
-// sample makes a sample. A panic in foreign code is a bad sample like any other.
-func (l *Loader) sample(counter uint64, row batch.Row) (err error) {
+// safely makes a sample of a stream. A panic in foreign code is a bad sample like any other.
+func safely(s Stream, counter uint64, row batch.Row) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("data: sample %d: panic: %v", counter, v)
 		}
 	}()
-	return l.stream.Sample(counter, row)
+	return s.Sample(counter, row)
 }
 
 // exhausted is the error of a machine that has run out of files or memory, which is not a fault

@@ -179,7 +179,7 @@ func (l *Loader) remake(b *Batch, rows []uint64) result {
 				if j := slices.Index(b.Counters, rows[i]); j >= 0 {
 					r.batch.Row(i).Copy(b.Row(j))
 				} else {
-					errs[i] = l.sample(rows[i], r.batch.Row(i))
+					errs[i] = safely(l.stream, rows[i], r.batch.Row(i))
 				}
 			}
 		})

@@ -90,7 +90,7 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 	}
 	streams := map[string]Stream{
 		"scenes": scenesOf(50, IdentityConfig{}), "photos": photos, "alternating": turns,
-		"identities": scenesOf(300, IdentityConfig{Identities: 4, Images: 2}),
+		"identities": scenesOf(300, IdentityConfig{Identities: 4, Images: 2}), "by length": worded{epoch: 37},
 	}
 	bads := map[string]func(c uint64) bool{
 		"none":       func(uint64) bool { return false },
@@ -109,6 +109,9 @@ func TestRanksShareTheBatchesOfOneProcess(t *testing.T) {
 					}
 					s := spoilt{whole, bad}
 					cfg := LoaderConfig{BatchSize: 8, Workers: 2, MaxBadShare: .9, DropLast: drop, Overfit: overfit}
+					if name == "by length" {
+						cfg.Lengths, cfg.Seed = []int{5, 9}, 2
+					}
 					one := newLoader(t, s, cfg)
 					var ranks [][]*Loader
 					for i, n := range []int{1, 2, 4, 8} {

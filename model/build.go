@@ -32,6 +32,8 @@ type trainStep struct {
 	norms     norms
 	agreement agreement
 	samples   *boundarySamples // nil unless an interaction learns from some
+	places    int              // of a text, where the batches of a loader have more
+	batch     *batch.Batch     // the first places of those; nil: the step reads them as they are
 }
 
 // builder is a training step under construction.
@@ -51,7 +53,10 @@ func (p *Trainer) buildStep() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := b.compile(); err != nil || p.cache == nil {
+	if err := b.compile(); err != nil {
+		return err
+	}
+	if err := p.buildShorter(); err != nil || p.cache == nil {
 		return err
 	}
 	return p.cache.compile(p)
@@ -170,7 +175,10 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		}
 	}
 	if p.o.Connector != nil && obj.ITM.On() {
-		b.judge = newJudge(p.o.Connector, n.g)
+		if p.connector == nil {
+			p.connector = readParams(p.o.Connector.From)
+		}
+		b.judge = newJudge(p.o.Connector, p.connector, n.g)
 		s.Judge = b.judge.logits
 	}
 	return b
@@ -359,7 +367,7 @@ func encodeBehind(n *net, t encoders.TextTower, p encoders.Scope, c *encoders.Co
 func (b *builder) compile() error {
 	t := b.step
 	c := exec.Config{Engine: b.engine, CheckNaN: b.cfg.Compute.CheckNaN, RunOn: b.o.Group.Size() > 1,
-		Recompute: exec.Recompute{Blocks: b.blocks.list}}
+		Room: b.room, Recompute: exec.Recompute{Blocks: b.blocks.list}}
 	t.norms = b.norms
 	c.Outputs = slices.Concat(t.keys.nodes(), t.norms.nodes(), t.agreement.nodes())
 	if t.samples != nil {

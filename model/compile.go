@@ -18,7 +18,7 @@ type outcome struct {
 	result    Result
 	learnable map[string]bool
 	features  []gradientTo   // further nodes with a gradient
-	places    map[int64]Span // of the gradients of parameters, by their nodes
+	spans     map[int64]Span // of the gradients of parameters, by their nodes
 	footprint Footprint      // of training by it
 }
 
@@ -57,10 +57,10 @@ func (o *outcome) compile(b *net, need Footprint, c exec.Config) error {
 	if err := bindGradients(&c, store, list, grads); err != nil {
 		return err
 	}
-	o.places = map[int64]Span{}
+	o.spans = map[int64]Span{}
 	for i, n := range grads {
 		if q := list[i].param; q != nil {
-			o.places[n.ID()] = Span{q.offset, q.offset + q.Len()}
+			o.spans[n.ID()] = Span{q.offset, q.offset + q.Len()}
 		}
 	}
 	for _, p := range o.parts {

@@ -60,8 +60,8 @@ type judge struct {
 
 // newJudge starts a connector in a step. Its parameters are inputs of the step like those
 // of the student, and no gradient reaches them.
-func newJudge(c *Connector, g *gorgonia.ExprGraph) *judge {
-	j := &judge{Connector: c, params: readParams(c.From)}
+func newJudge(c *Connector, params *Params, g *gorgonia.ExprGraph) *judge {
+	j := &judge{Connector: c, params: params}
 	j.nodes = j.params.bind(g, false)
 	j.nodes.prefix = "connector/"
 	return j

@@ -26,7 +26,8 @@ type Trainer struct {
 	*Model
 	queue  *Queue     // nil without one
 	graphs *Graphs    // over the queue; nil unless an objective reads them
-	step   *trainStep // the compiled training step
+	step   *trainStep // the compiled training step; of several, the one that ran last
+	lengths
 	// cache makes the features that the step reads, of one micro-batch after the other; nil
 	// where the step has the towers itself.
 	cache   *featureCache
@@ -55,7 +56,7 @@ func New(cfg config.Config, o Options) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Trainer{Model: m}
+	p := &Trainer{Model: m, lengths: newLengths(cfg)}
 	if err := p.checkVocab(); err != nil {
 		return nil, err
 	}
@@ -116,8 +117,13 @@ func (p *Trainer) checkVocab() error {
 // Close ends work that goes on beside the steps, and gives memory of a device back.
 func (p *Trainer) Close() error {
 	var errs []error
-	if p.step != nil && p.step.machine != nil && onDevice(p.engine) != nil {
-		errs = append(errs, p.step.machine.Close())
+	if onDevice(p.engine) != nil {
+		for _, s := range p.steps {
+			errs = append(errs, s.machine.Close())
+		}
+		if p.room != nil {
+			errs = append(errs, p.room.Close())
+		}
 	}
 	errs = append(errs, p.Model.Close())
 	if p.queue != nil {
@@ -222,7 +228,7 @@ type keys struct {
 
 // Columns are the columns of a batch that a training step reads.
 func (p *Trainer) Columns() []batch.Column {
-	return p.step.columns
+	return p.steps[0].columns
 }
 
 // Before prepares what a step reads besides parameters and batch: it rebuilds the graphs
@@ -263,6 +269,10 @@ func (p *Trainer) Step(ctx context.Context, s *feed.Step) (*Result, error) {
 	}
 	if p.cache != nil {
 		return nil, errors.New(`model: with train.accumulate = "features" a step is Encode of each micro-batch, Compare, and Backward of each`)
+	}
+	s, err := p.fit(s)
+	if err != nil {
+		return nil, err
 	}
 	if err := p.step.inputs.Fill(p.step.machine, s); err != nil {
 		return nil, err
@@ -308,10 +318,11 @@ func (p *Trainer) Stage(b *batch.Batch) { p.ahead = b }
 // Unstage forgets the batch of Stage: it is not that of the next step after all.
 func (p *Trainer) Unstage() error {
 	p.ahead = nil
-	if p.step == nil || p.step.machine == nil {
-		return nil
+	var errs []error
+	for _, s := range p.steps {
+		errs = append(errs, s.machine.Unstage())
 	}
-	return p.step.machine.Unstage()
+	return cause.Join(errs...)
 }
 
 // stage begins to copy the batch of Stage.
@@ -320,7 +331,8 @@ func (p *Trainer) stage() error {
 	if p.ahead = nil; b == nil {
 		return nil
 	}
-	return p.step.inputs.Stage(p.step.machine, b)
+	s := p.stepFor(longest(b))
+	return s.inputs.Stage(s.machine, b)
 }
 
 // filters says whether a loss changes gradients.
@@ -415,15 +427,24 @@ func (p *Trainer) GradientOrder() (order []Span) {
 	if p.step == nil || p.cache != nil || p.filters() {
 		return nil
 	}
-	for _, n := range p.step.machine.Bound() {
-		order = append(order, p.step.places[n.ID()])
+	return p.orderOf(p.step)
+}
+
+// orderOf is the order in which a step completes gradients.
+func (p *Trainer) orderOf(s *trainStep) (order []Span) {
+	for _, n := range s.machine.Bound() {
+		order = append(order, s.spans[n.ID()])
 	}
 	return order
 }
 
 // OnGradients has Step call f while it runs as soon as the gradients of span k of GradientOrder are
 // complete, which then are the caller's. nil ends it.
-func (p *Trainer) OnGradients(f func(k int)) { p.step.machine.OnComplete(f) }
+func (p *Trainer) OnGradients(f func(k int)) {
+	for _, s := range p.steps {
+		s.machine.OnComplete(f)
+	}
+}
 
 // State returns what a checkpoint holds of the system besides its parameters: the queue
 // and the graphs over it, and which teacher of scores it has.

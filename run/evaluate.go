@@ -192,9 +192,12 @@ func (e Evaluation) setup(task tasks.Task) *tasks.Setup {
 		s.Model = partsOf(e.Model)
 	}
 	v := c.Eval
-	s.Settings = append(c.Settings(), retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop,
-		RerankSum: v.RerankScore == config.RerankSum, Folds: v.Folds, KeepBy: c.Train.KeepBestBy,
-		Dims: c.Objective.Matryoshka.Dims}, v.Eval)
+	of := retrieval.Options{MeanTies: v.Ties == config.TiesMean, RerankTop: v.RerankTop,
+		RerankSum: v.RerankScore == config.RerankSum, Folds: v.Folds, KeepBy: c.Train.KeepBestBy}
+	if c.View().Has(section.Leading) {
+		of.Dims = c.Objective.Matryoshka.Dims
+	}
+	s.Settings = append(c.Settings(), of, v.Eval)
 	for _, x := range e.With {
 		s.With = append(s.With, x.setup(task))
 	}

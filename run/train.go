@@ -235,6 +235,10 @@ func (r *Run) announce(finished bool) {
 	if rates := train.NewRates(r.cfg).String(); rates != "" {
 		r.report.Say("times the learning rate: %s", rates)
 	}
+	if places, took := r.pairs.Lengths(); places != nil {
+		r.report.Say("steps for texts of %v places; those of data.token_lengths were compiled in %.2f s", places,
+			took.Seconds())
+	}
 	for _, p := range r.pairs.Chance() {
 		r.report.Say("chance level of %s: %.3f", p.Name, p.Value)
 	}

@@ -35,6 +35,7 @@ func TestRanksTrainLikeOneProcess(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"albef":         nil,
 		"micro-batches": {"train.accumulate_steps=2"},
+		"lengths":       {"train.accumulate_steps=2", "data.token_lengths=[6, 8, 10]"},
 		"geodesic":      {"objective.itc.score=geodesic", "objective.geodesic.layers=[2, 6]", "objective.geodesic.entries=4", "objective.geodesic.period_steps=4", "objective.geodesic.lag_steps=2"},
 		"clip":          {"model.system=clip", "model.text.fusion_layers=0", "objective.mlm.weight=0", "objective.itm.weight=0", "eval.rerank_top=0", "objective.siglip.weight=1"},
 	} {

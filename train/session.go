@@ -117,6 +117,7 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),
 		Workers: cfg.Data.Workers, Prefetch: cfg.Data.Prefetch, Held: cfg.HeldBatches(),
 		MaxBadShare: cfg.Data.MaxBadShare, Overfit: cfg.Data.OverfitSamples, DropLast: cfg.DropsLast(), Group: s.group,
+		Lengths: cfg.TokenLengths(), Seed: cfg.Run.Seed,
 	})
 	return s, err
 }

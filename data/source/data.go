@@ -58,6 +58,9 @@ type Data struct {
 	MaxWords int `toml:"max_words" when:"words and clean=albef" max:"65536"`
 	// token positions per caption, [CLS] and the like included
 	Tokens int `toml:"tokens" when:"words" max:"65536"`
+	// fewer places, rising, such as [16, 32]: a training step computes the fewest of these and data.tokens that hold
+	// the texts of its batch, and batches are of texts that need as many; empty: all have data.tokens
+	TokenLengths []int `toml:"token_lengths" when:"words and steps" max:"65536"`
 	// albef (lower case, punctuation deleted, at most data.max_words words) | none (captions as they are) | lowercase
 	// | whitespace | lower | canonicalize (as in open_clip: quotation marks, HTML entities and white space; and lower
 	// case; and no punctuation)
@@ -189,6 +192,7 @@ func (d *Data) Check(k *section.Checker) {
 	k.Require("data.tokens", k.Value("model.text.style") == "gru" ||
 		float64(d.Tokens) <= k.Number("model.text.positions"), "must be at most model.text.positions",
 		"raise model.text.positions or lower data.tokens")
+	d.checkLengths(k)
 	k.OneOf("data.clean", "albef", "none", "lowercase", "whitespace", "lower", "canonicalize")
 	k.OneOf("data.template", TemplateALBEF, TemplateFile, TemplateBare, TemplateKnown)
 	k.Require("data.template", d.Template == TemplateALBEF || d.Vocab != "", `must be "albef" without data.vocab`,
@@ -214,6 +218,32 @@ func (d *Data) Check(k *section.Checker) {
 	k.Require("data.overfit_samples", d.OverfitSamples == 0 || !d.DropLast ||
 		d.OverfitSamples >= int(k.Number("train.batch_size")), "must be 0 or at least train.batch_size",
 		"or set data.drop_last = false")
+}
+
+// checkLengths checks the lengths of training steps.
+func (d *Data) checkLengths(k *section.Checker) {
+	const key = "data.token_lengths"
+	if len(d.TokenLengths) == 0 {
+		return
+	}
+	last := 1
+	for _, n := range d.TokenLengths {
+		k.Require(key, n > last && n < d.Tokens, "must rise from at least 2 to less than data.tokens", "such as [16, 32] of 64")
+		last = n
+	}
+	k.Require(key, len(d.TokenLengths) <= 8, "must name at most 8 lengths", "each is a computation of its own")
+	k.Training(key, !k.Has(section.Identities), "must be empty with batches by identity", "which hold given rows")
+	k.Training(key, !k.Has(section.Mixed), "must be empty with data.sentences.batches > 0", "whose batches have a given order")
+	k.Training(key, !d.CacheFeatures || k.Value("model.text.freeze") != true,
+		"must be empty with data.cache_features and a frozen text tower", "which is not computed in training")
+	k.Training(key, !k.Has(section.FeatureBatches), `must be empty with train.accumulate = "features"`,
+		"all micro-batches have one length then")
+	k.Training(key, k.Number("objective.captioning.weight") == 0, "must be empty with objective.captioning.weight > 0",
+		"whose decoder writes captions of data.tokens places")
+	k.Training(key, k.Value("objective.distill_scores.teacher") == "",
+		"must be empty with objective.distill_scores.teacher", "which reads texts of data.tokens places")
+	k.Training(key, k.Value("model.text.style") != "siglip", `must be empty with model.text.style = "siglip"`,
+		"which reads padding")
 }
 
 func (d *Data) checkCache(k *section.Checker) {

@@ -14,6 +14,7 @@ import (
 const (
 	Init      = "init"
 	Order     = "order"
+	Lengths   = "lengths"
 	Caption   = "caption"
 	Augment   = "augment"
 	Mask      = "mask"
