@@ -31,6 +31,7 @@ type serveFlags struct {
 	checkpoint string
 	noModel    bool
 	writable   bool
+	mcp        bool
 	in         string
 	indexFrom  int
 	recall     float64
@@ -71,6 +72,9 @@ GEOALIGN_TOKEN) and TLS (--tls-cert, --tls-key), or put a proxy before it. Texts
 queries are encoded by the checkpoint that the gallery names, or by --checkpoint. Queries that
 come at the same time are encoded and searched for together.
 
+--mcp listens nowhere: a program with a language model starts serve and calls its tools, search
+and explain, over standard input and output (Model Context Protocol).
+
 SIGHUP or POST /v1/reload opens the gallery anew, and requests in progress end with the one
 they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 		Example: `  trainer serve runs/quickstart/embeddings-test
@@ -78,6 +82,7 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
   trainer serve gallery --checkpoint runs/flickr8k --max-k 50
   trainer serve image.npy                              rows and vectors alone
   trainer serve gallery --admin 127.0.0.1:8081
+  trainer serve gallery --mcp
   trainer serve gallery --listen 0.0.0.0:8443 --public --token-file token --tls-cert cert.pem --tls-key key.pem
   curl -d '{"text": "a red circle", "k": 3}' -H 'Content-Type: application/json' localhost:8080/v1/search
   curl -X POST localhost:8081/v1/reload`,
@@ -109,6 +114,8 @@ func (f *serveFlags) add(c *cobra.Command) {
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
+	c.Flags().BoolVar(&f.mcp, "mcp", false,
+		"answer the program that starts this one over the Model Context Protocol, on standard input and output")
 	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
@@ -142,6 +149,9 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
 	}
 	if err := apart(c, "no-model", "checkpoint", "config", "set", "seed"); err != nil {
+		return err
+	}
+	if err := apart(c, "mcp", "listen", "admin", "public", "token-file", "tls-cert", "tls-key", "writable"); err != nil {
 		return err
 	}
 	f.limits.Body = int64(f.bodyMiB) << 20
@@ -188,6 +198,9 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
 				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},
 		})
+	}
+	if f.mcp {
+		return f.serveMCP(c, serve.Options{Open: open, Limits: f.limits, Log: note})
 	}
 	o := serve.Options{Open: open, Public: f.public, Limits: f.limits, Log: note}
 	var err error
