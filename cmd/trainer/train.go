@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,6 +16,10 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
+	"github.com/geoalign/geoalign/run/explain"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 func newTrainCommand() *cobra.Command {
@@ -144,8 +149,26 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		}
 		printCautions(w, result.Cautions())
 		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
+		printNext(f.output.note(c), cfg, result)
 	}
 	return nil
+}
+
+// printNext writes what can be done with a model of images and texts.
+func printNext(w io.Writer, cfg config.Config, r run.Result) {
+	if _, ok := r.Scores.(retrieval.Scores); !ok || explain.Explainable(cfg) != nil {
+		return
+	}
+	gallery := embed.Folder(r.Folder, r.Split)
+	fmt.Fprintf(w, "next: %s has curves, scores of pairs and the embedding\n", filepath.Join(r.Folder, runlog.ReportFile))
+	for _, x := range [][2]string{
+		{"explain " + r.Folder + " --row 0", "what a score rests on, as pictures"},
+		{"embed " + r.Folder, "a gallery of the split " + r.Split + ", for"},
+		{"search " + gallery + ` --text "WORDS" --out hits.png`, "the pictures that fit words, such as a caption"},
+		{"serve " + gallery, "the same as a page"},
+	} {
+		fmt.Fprintf(w, "  trainer %s\n      %s\n", x[0], x[1])
+	}
 }
 
 // printPlan writes the outcome of a dry run for a person.

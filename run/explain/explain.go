@@ -33,9 +33,9 @@ type Options struct {
 	Image string // file
 	// instead of Image: the picture itself
 	Picture *transform.Image
-	Row   *int   // instead of Image: a row of the images of a split, from 0 on
-	Split string // of Row; empty: eval.split
-	Text  string // empty with Row: the first text of the image
+	Row     *int   // instead of Image: a row of the images of a split, from 0 on
+	Split   string // of Row; empty: eval.split
+	Text    string // empty with Row: the first text of the image
 	// file of the second image, of a system of images alone, or of the right picture of a statement about two
 	With string
 
