@@ -91,7 +91,7 @@ is found is exact:
 Keys are those of the lines of the gallery (row, name, caption, image_id, line) and of their
 payload, an object of anything. --offset and --min-score leave hits out, --fields shows these
 keys of a hit.`,
-		Example: `  trainer search runs/quickstart/embeddings-test --text "a big red circle"
+		Example: `  trainer search runs/quickstart/embeddings-test --text "a small red star and a big blue ring"
   trainer search gallery --image query.jpg --k 20 --json
   trainer search gallery --row 17 --out like17.png
   trainer search gallery --text "a dog" --filter '{"name": {"contains": "2023/"}}' --min-score 0.25

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/words"
@@ -161,14 +162,12 @@ func printNext(w io.Writer, cfg config.Config, r run.Result) {
 	}
 	gallery := embed.Folder(r.Folder, r.Split)
 	fmt.Fprintf(w, "next: %s has curves, scores of pairs and the embedding\n", filepath.Join(r.Folder, runlog.ReportFile))
-	for _, x := range [][2]string{
-		{"explain " + r.Folder + " --row 0", "what a score rests on, as pictures"},
-		{"embed " + r.Folder, "a gallery of the split " + r.Split + ", for"},
-		{"search " + gallery + ` --text "WORDS" --out hits.png`, "the pictures that fit words, such as a caption"},
-		{"serve " + gallery, "the same as a page"},
-	} {
-		fmt.Fprintf(w, "  trainer %s\n      %s\n", x[0], x[1])
-	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "  trainer explain %s --row 0\t# what a score rests on\n", r.Folder)
+	fmt.Fprintf(t, "  trainer embed %s\t# a gallery of its images and texts\n", r.Folder)
+	fmt.Fprintf(t, "  trainer search %s --text \"A CAPTION\" --out hits.png\t# what is found, as a picture\n", gallery)
+	fmt.Fprintf(t, "  trainer serve %s\t# a page to search it\n", gallery)
+	t.Flush()
 }
 
 // printPlan writes the outcome of a dry run for a person.
