@@ -23,7 +23,7 @@ type Settings struct {
 	Threads int `toml:"threads" max:"1024"`
 	// of matrix products: fp32 | bf16 (operands rounded to bfloat16, sums in float32; parameters, moments, statistics
 	// and losses stay float32, and convolutions compute in it) | int8 (of a trained model: linear layers round weights
-	// and rows of activations to 8 bits, all else is float32; see docs/weights.md). bf16 is faster on GPUs and on
+	// and rows of activations to 8 bits, all else is float32; see docs/export.md). bf16 is faster on GPUs and on
 	// processors with AVX-512-BF16, AMX or, on arm64, BFDOT, int8 with AVX-512-VNNI and AVX2
 	Precision string `toml:"precision" when:"steps"`
 	// compute the activations of every transformer block again in the backward pass instead of keeping them: less

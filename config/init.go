@@ -43,7 +43,7 @@ func (c *Config) Towers() (image, text string) {
 	return image, text
 }
 
-// InitImage is what the image tower starts from, and how fast it learns. docs/weights.md lists the files that are read.
+// InitImage is what the image tower starts from, and how fast it learns. docs/families.md lists the files that are read.
 type InitImage struct {
 	// file or folder with weights of another program, such as a model of Hugging Face; empty: those of
 	// init.checkpoint, or random

@@ -29,7 +29,7 @@ over both.
 
 One encoder is used as it is. A run trains from it with init.text.path, init.image.path or
 init.checkpoint. --settings prints the settings of the towers of any weights as flags for the command
-line. docs/weights.md lists the files that are read.
+line. docs/families.md lists the files that are read.
 
 A --from that is not a file or folder is the name of a model of the Hugging Face hub, with
 @REVISION or without, which is fetched into the cache that other programs have too (trainer models).`,

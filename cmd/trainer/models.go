@@ -59,7 +59,7 @@ import --from NAME needs no network for. A name is ORGANISATION/NAME, with @REVI
 or commit) or without. --update has the next import of a model look for a newer commit.
 
 HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and HTTPS_PROXY are heard as in
-huggingface_hub. The families of models that are read are in docs/weights.md.`,
+huggingface_hub. The families of models that are read are in docs/families.md.`,
 		Example: `  trainer models
   trainer models --json | jq -r '.[].repo'
   trainer import --from openai/clip-vit-base-patch32 --out runs/clip    # fetches what is not there yet
