@@ -105,13 +105,17 @@ func (m *opened) source(ctx context.Context, g *gallery.Gallery, engine *compute
 	if m.model != nil {
 		s.Encoder = m.model
 	}
+	index := m.o.Index
 	for _, from := range []string{gallery.Text, gallery.Image} {
 		v, err := g.View(s.Side, from)
 		if err != nil {
 			return s, err
 		}
-		if err := v.UseIndex(ctx, engine, m.o.Index); err != nil {
+		if err := v.UseIndex(ctx, engine, index); err != nil {
 			return s, err
+		}
+		if codes := v.Codes(); codes != "" {
+			m.o.Index.Codes = codes // the next generation of the files keeps them
 		}
 	}
 	if s.Picture, err = pictures(s, m.model, m.o); err != nil {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/search"
 )
 
 // answered sends a request that must succeed and decodes the answer.
@@ -174,6 +177,22 @@ func TestMergeWhileServing(t *testing.T) {
 	info := answered[struct{ Rows int }](t, s, "GET", "/v1/info", "")
 	if info.Rows != 20+3*7 {
 		t.Errorf("%d rows", info.Rows)
+	}
+}
+
+// TestMergeKeepsCodes: the index of merged rows keeps what the one before kept.
+func TestMergeKeepsCodes(t *testing.T) {
+	dir := makeGallery(t, 50)
+	o := OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2, Codes: search.Bits}}
+	check.OK(t, check.Get(Open(t.Context(), dir, o))(t).Close())
+	o = OpenOptions{NoModel: true, Writable: true, Index: gallery.IndexOptions{From: 2}}
+	s := newServerOf(t, Options{}, func(testing.TB, string, *fake, *sync.Map) func(context.Context) (*Source, error) {
+		return func(ctx context.Context) (*Source, error) { return Open(ctx, dir, o) }
+	}, dir)
+	answered[putReply](t, s, "PUT", "/v1/items", `{"items": [{"id": "new", "vector": [1, 2, 3, 4]}]}`)
+	check.OK(t, s.merge(t.Context(), s.Source()))
+	if _, text := s.do("GET", "/v1/info", ""); !strings.Contains(text, `"rows":51`) || !strings.Contains(text, `"index_codes":"bits"`) {
+		t.Error(text)
 	}
 }
 

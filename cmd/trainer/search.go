@@ -33,10 +33,10 @@ type searchFlags struct {
 	checkpoint          string
 	text, image, vector string
 	textRows, imageRows string
-	row, k, indexFrom   int
+	row, k              int
 	in, metric          string
 	exact               bool
-	recall              float64
+	index               indexFlags
 
 	filter   string
 	offset   int
@@ -77,7 +77,8 @@ gallery is an error that names the file.
 Below 100,000 rows all are compared. From there on an index is built once and kept beside
 the gallery; it is built anew when any row is another one. It finds most of the nearest
 rows: the share that was measured when it was built (recall) is printed with the result.
---recall asks for another, --exact compares all rows.
+--recall asks for another, --exact compares all rows. --index-codes bits makes an index of one
+bit for each number, which takes about a sixth of the memory of bytes.
 
 --filter chooses rows by what the gallery says of them, before they are compared, so that what
 is found is exact:
@@ -106,7 +107,7 @@ keys of a hit.`,
 	overCheckpoint(c)
 	f.config.addPrompt(c)
 	f.output.add(c)
-	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
+	addGalleryFlags(c, &f.checkpoint, &f.in, &f.index)
 	c.Flags().StringVar(&f.text, "text", "", "search for a text")
 	c.Flags().StringVar(&f.image, "image", "", "search for an image `file`")
 	c.Flags().StringVar(&f.textRows, "text-features", "",
@@ -124,7 +125,6 @@ keys of a hit.`,
 	c.Flags().StringSliceVar(&f.fields, "fields", nil, "`keys` to show of a hit, with commas between (default: its name or caption)")
 	c.Flags().BoolVar(&f.vectors, "with-vector", false, "give the features of hits too; with --json")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
-	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
 }
 
@@ -138,11 +138,11 @@ func oneGallery(c *cobra.Command, args []string) error {
 }
 
 // addGalleryFlags declares what search and serve share.
-func addGalleryFlags(c *cobra.Command, checkpoint, in *string, indexFrom *int) {
+func addGalleryFlags(c *cobra.Command, checkpoint, in *string, index *indexFlags) {
 	c.Flags().StringVar(checkpoint, "checkpoint", "",
 		"run or step `folder` that encodes queries (default: the one that the gallery names)")
 	c.Flags().StringVar(in, "in", "", "image or text: the rows to search (default image where there are both)")
-	c.Flags().IntVar(indexFrom, "index-from", gallery.IndexRows, "`rows` from which an index is used")
+	index.add(c)
 }
 
 // check refuses flags that do not go together and returns the kind of query.
@@ -161,18 +161,17 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			"search needs one of --text, --image, --vector, --text-features, --image-features and --row: what to search for")}
 	case f.k < 1:
 		return "", usageError{fmt.Errorf("--k must be at least 1 (got %d)", f.k)}
-	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
-		return "", usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
-	case f.indexFrom < 1:
-		return "", usageError{fmt.Errorf("--index-from must be at least 1 (got %d)", f.indexFrom)}
 	case f.offset < 0:
 		return "", usageError{fmt.Errorf("--offset must be at least 0 (got %d)", f.offset)}
+	}
+	if err := f.index.check(c); err != nil {
+		return "", err
 	}
 	if c.Flags().Changed("filter") {
 		if f.chosen, err = gallery.ParseFilter([]byte(f.filter)); err != nil {
 			return "", usageError{fmt.Errorf("--%w", err)}
 		}
-		if err := apart(c, "filter", "recall"); err != nil {
+		if err := apart(c, "filter", "recall", "index-codes"); err != nil {
 			return "", err
 		}
 	}
@@ -187,7 +186,7 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			return "", err
 		}
 	}
-	return mode, apart(c, "exact", "recall")
+	return mode, apart(c, "exact", "recall", "index-codes")
 }
 
 // found is what search prints.
@@ -199,6 +198,7 @@ type found struct {
 	Index   bool       `json:"index"`
 	Recall  float64    `json:"recall"`   // that was measured of the index, 1 without
 	RecallK int        `json:"recall_k"` // neighbours of a query that it was measured with, 0 without
+	Codes   string     `json:"index_codes,omitempty"`
 	Seconds float64    `json:"seconds"`
 	Chosen  *int       `json:"chosen,omitempty"` // rows of the filter
 	Queries [][]hitRow `json:"queries"`          // the hits of each query
@@ -248,17 +248,16 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 		defer bar.done()
 		note := f.output.note(c)
-		err := view.UseIndex(c.Context(), s.engine, gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
-			Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
-			Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }})
+		err := view.UseIndex(c.Context(), s.engine, f.index.options(bar, note))
 		bar.done()
 		if err != nil {
 			return err
 		}
+		f.index.noteUnused(note, view.Rows())
 	}
 	result := found{Gallery: path, Side: side, Rows: view.Rows(), Metric: string(view.Metric())}
 	result.Recall, result.Index = view.Indexed()
-	result.RecallK = view.RecallK()
+	result.RecallK, result.Codes = view.RecallK(), string(view.Codes())
 	if err := s.search(c.Context(), view, &result); err != nil {
 		return err
 	}
@@ -491,7 +490,7 @@ func (r *found) print(out io.Writer) error {
 		how = fmt.Sprintf("%s of the filter compared", words.Thousands(*r.Chosen))
 	}
 	if r.Index {
-		how = fmt.Sprintf("by an index with a measured recall@%d of %.3f", r.RecallK, r.Recall)
+		how = fmt.Sprintf("by an index of %s with a measured recall@%d of %.3f", r.Codes, r.RecallK, r.Recall)
 	}
 	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how,
 		1e3*r.Seconds)

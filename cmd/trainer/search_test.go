@@ -157,7 +157,15 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("no index: %+v", all)
 	}
 	text, _ := must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5")
-	contains(t, text, "by an index with a measured recall@6 of ") // seven rows have six others
+	contains(t, text, "by an index of bytes with a measured recall@6 of ") // seven rows have six others
+	text, stderr = must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5", "--index-codes", "bits")
+	contains(t, text, "by an index of bits with a measured recall@6 of ")
+	contains(t, stderr, "is an index of bytes, and one of bits is asked for; that is done now")
+	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); all.Codes != "bits" {
+		t.Errorf("the index of bits was not kept: %+v", all)
+	}
+	_, stderr = must(t, exitDone, "search", out, "--row", "5", "--index-codes", "bytes")
+	contains(t, stderr, "--index-codes changes nothing: an index is used from 100,000 rows on, and there are 7")
 
 	for want, more := range map[string][]string{
 		"another --shard":                       {"--shard", "4"},
@@ -263,6 +271,8 @@ func TestEmbedTextsAndLists(t *testing.T) {
 		"--recall must be above 0":    {out, "--row", "1", "--recall", "2"},
 		"--k must be at least 1":      {out, "--row", "1", "--k", "0"},
 		"--index-from must be at":     {out, "--row", "1", "--index-from", "0"},
+		"--index-codes must be bytes": {out, "--row", "1", "--index-codes", "bit"},
+		"--exact and --index-codes":   {out, "--row", "1", "--index-codes", "bits", "--exact"},
 		"has neither features.safe":   {dir, "--row", "1"},
 		"there is no row 99":          {out, "--row", "99"},
 		"has no rows of the side ima": {out, "--row", "1", "--in", "image"},

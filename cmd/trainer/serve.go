@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/serve"
 )
@@ -32,8 +31,7 @@ type serveFlags struct {
 	noModel    bool
 	writable   bool
 	in         string
-	indexFrom  int
-	recall     float64
+	index      indexFlags
 	bodyMiB    int
 	limits     serve.Limits
 
@@ -106,10 +104,9 @@ func (f *serveFlags) add(c *cobra.Command) {
 		"`folder` that thumbnails may be read from beside that of the gallery's images (repeatable)")
 	c.Flags().BoolVar(&f.public, "public", false,
 		"listen to other machines too: everybody who can reach the address may search")
-	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
+	addGalleryFlags(c, &f.checkpoint, &f.in, &f.index)
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
-	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
 	c.Flags().IntVar(&f.limits.PerClient, "max-per-client", 128, "of them, those of one address; more get 429")
@@ -127,7 +124,7 @@ func (f *serveFlags) check(c *cobra.Command) error {
 	for name, v := range map[string]int{
 		"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient,
 		"max-conns": f.limits.Conns, "max-conns-per-client": f.limits.EachConns,
-		"max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom,
+		"max-body": f.bodyMiB, "max-pixels": f.limits.Pixels,
 	} {
 		if v < 1 {
 			return usageError{fmt.Errorf("--%s must be at least 1 (got %d)", name, v)}
@@ -138,8 +135,9 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usageError{fmt.Errorf("--max-body must be at most 1024 MiB (got %d)", f.bodyMiB)}
 	case f.limits.Answer < time.Millisecond:
 		return usageError{fmt.Errorf("--timeout must be at least 1ms (got %v)", f.limits.Answer)}
-	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
-		return usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
+	}
+	if err := f.index.check(c); err != nil {
+		return err
 	}
 	if err := apart(c, "no-model", "checkpoint", "config", "set", "seed"); err != nil {
 		return err
@@ -183,10 +181,8 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 		}
 		return serve.Open(ctx, path, serve.OpenOptions{
 			Checkpoint: f.checkpoint, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
-			Run: opening(c, &f.config, f.quiet),
-			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
-				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
-				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},
+			Run:   opening(c, &f.config, f.quiet),
+			Index: f.index.options(bar, note),
 		})
 	}
 	o := serve.Options{Open: open, Public: f.public, Limits: f.limits, Log: note}
@@ -217,6 +213,7 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 		return err
 	}
 	info := s.Source()
+	f.index.noteUnused(note, info.Gallery.Rows(info.Side))
 	reload := func() { go s.Reload(c.Context()) } // which says what happens
 	onHangup.Store(&reload)
 	defer onHangup.Store(nil)
