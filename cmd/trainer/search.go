@@ -304,7 +304,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 		s.skip = []int32{int32(s.flags.row)}
 	case "vector":
 		s.from = s.other()
-		s.queries, err = readRows(s.flags.vector, s.g.Dim())
+		s.queries, err = readRows(s.flags.vector, s.g)
 	default: // what the model encodes
 		if s.model, err = embed.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
 			return err
@@ -373,25 +373,28 @@ func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {
 // maxVectors is the most queries of a file.
 const maxVectors = 10_000
 
-// readRows reads all rows of a file of features.
-func readRows(path string, width int) ([]float32, error) {
+// readRows reads all rows of a file of features, as those of the gallery.
+func readRows(path string, g *gallery.Gallery) ([]float32, error) {
 	m, err := features.OpenMatrix(path, "")
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	switch {
-	case m.Width() != width:
-		return nil, fmt.Errorf("--vector %s: its rows have %d numbers, those of the gallery %d: give features of the same model", path, m.Width(), width)
-	case m.Rows() > maxVectors:
+	if m.Rows() > maxVectors {
 		return nil, fmt.Errorf("--vector %s has %s: at most %s are searched for at once", path,
 			words.Count(m.Rows(), "row"), words.Thousands(maxVectors))
 	}
-	x := make([]float32, m.Rows()*width)
+	var x []float32
+	row := make([]float32, m.Width())
 	for i := range m.Rows() {
-		if err := m.Row(i, x[i*width:(i+1)*width]); err != nil {
+		if err := m.Row(i, row); err != nil {
 			return nil, err
 		}
+		own, err := g.Channels(row)
+		if err != nil {
+			return nil, fmt.Errorf("--vector %s: row %d %w: give features of the same model", path, i, err)
+		}
+		x = append(x, own...)
 	}
 	return x, nil
 }

@@ -425,7 +425,7 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	}
 	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row, a vector or features")
 	fails(t, exitFailed, []string{"search", texts, "--text", "words"}, "does not say of what model it is")
-	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "its rows have 6 numbers, those of the gallery 16")
+	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "row 0 has 6 numbers, the rows of the gallery have 16")
 	fails(t, exitUsage, []string{"search", out, "--text-features", filepath.Join(queries, "texts-00000.safetensors")}, "its rows have 16 numbers, and the head of the side text reads 6")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--texts", "x"}, "embed files of them with --rows")
 	wide := filepath.Join(ck, "wide.safetensors")

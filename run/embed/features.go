@@ -48,7 +48,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 	if err := t.Load(); err != nil {
 		return done, err
 	}
-	rows, err := newRowEncoder(t)
+	rows, err := newRowEncoder(t, of.Dims)
 	if err != nil {
 		return done, err
 	}
@@ -58,7 +58,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 		return done, err
 	}
 	defer func() { err = errors.Join(err, spool.Close()) }()
-	done = Result{Path: out, Split: of.Split, Dim: rows.dim}
+	done = Result{Path: out, Split: of.Split, Dim: rows.dim, LeadingOf: rows.whole}
 	var names []rowName
 	n := 0
 	for {
