@@ -35,7 +35,7 @@ type Meta struct {
 	Product   bool   `json:"product"`              // the score is the product of rows
 	Alike     bool   `json:"alike,omitempty"`      // images are compared with images by it too, as in re-identification
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
-	LeadingOf int    `json:"leading_of,omitempty"` // channels of features of which rows are the leading ones; 0: rows are whole
+	LeadingOf int    `json:"leading_of,omitempty"` // channels of features, of which rows are the leading ones; 0: whole
 	Split     string `json:"split,omitempty"`      // of a split: which
 	Twin      bool   `json:"twin,omitempty"`       // the momentum encoder of the model made them
 	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known

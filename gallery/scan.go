@@ -111,8 +111,8 @@ func (s *scanner) value(b []byte) (v any, err error) {
 // maxNesting is how deep encoding/json reads objects and lists within each other.
 const maxNesting = 10_000
 
-// members is the end of an object within depth others. It calls f with each key, without its quotes, and the JSON of its
-// value; nil: nobody.
+// members is the end of an object within depth others. It calls f with each key, without its quotes, and the JSON of
+// its value; nil: nobody.
 func members(b []byte, i, depth int, f func(key, value []byte)) int {
 	if at(b, i) != '{' || depth >= maxNesting {
 		return -1

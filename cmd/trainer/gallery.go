@@ -22,10 +22,12 @@ import (
 )
 
 func newGalleryCommand() *cobra.Command {
-	return groupCommand("gallery", "Put, delete and merge rows of a gallery",
+	return groupCommand("gallery", "Put, delete and merge rows of a gallery, and exchange them with other programs",
 		`  trainer gallery put gallery items.jsonl
-  trainer gallery delete gallery a.jpg b.jpg`,
-		newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand())
+  trainer gallery delete gallery a.jpg b.jpg
+  trainer gallery export gallery --to gallery.parquet`,
+		newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand(), newGalleryExportCommand(),
+		newGalleryImportCommand())
 }
 
 // changing opens a gallery to change it, has it changed, and closes it.

@@ -205,10 +205,7 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []r
 			return err
 		}
 	}
-	return files.ReplaceFrom(NamesOf(out), func(w io.Writer) error {
+	return files.ReplaceFrom(gallery.NamesOf(out), func(w io.Writer) error {
 		return gallery.WriteLines(w, n, func(i int) any { return names[i].line })
 	})
 }
-
-// NamesOf is the file of names beside a file of features.
-func NamesOf(out string) string { return out[:len(out)-len(filepath.Ext(out))] + ".jsonl" }
