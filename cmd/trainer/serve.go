@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/serve"
 )
+
+// textKeyVariable has the key of --text-url.
+const textKeyVariable = "GEOALIGN_TEXT_KEY"
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
@@ -28,6 +32,7 @@ type serveFlags struct {
 	tlsKey     string
 	roots      []string
 	checkpoint string
+	texts      serve.TextServer
 	noModel    bool
 	writable   bool
 	in         string
@@ -66,8 +71,9 @@ and at the address of --admin, which has connections of its own:
 It listens to this machine alone, or at a socket that this user alone may connect to
 (--listen unix:PATH). --public lets others ask: give it a token (--token-file, or the variable
 GEOALIGN_TOKEN) and TLS (--tls-cert, --tls-key), or put a proxy before it. Texts and images of
-queries are encoded by the checkpoint that the gallery names, or by --checkpoint. Queries that
-come at the same time are encoded and searched for together.
+queries are encoded by the checkpoint that the gallery names, or by --checkpoint, and texts of a
+gallery of another program's vectors by the server that --text-url names. Queries that come at
+the same time are encoded and searched for together.
 
 SIGHUP or POST /v1/reload opens the gallery anew, and requests in progress end with the one
 they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
@@ -105,6 +111,9 @@ func (f *serveFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.public, "public", false,
 		"listen to other machines too: everybody who can reach the address may search")
 	addGalleryFlags(c, &f.checkpoint, &f.in, &f.index)
+	c.Flags().StringVar(&f.texts.URL, "text-url", "",
+		"`URL` of a server that encodes texts, in the form of OpenAI's /v1/embeddings; its key is the variable "+textKeyVariable)
+	c.Flags().StringVar(&f.texts.Model, "text-model", "", "`name` of the model that requests to --text-url ask for")
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
@@ -139,9 +148,21 @@ func (f *serveFlags) check(c *cobra.Command) error {
 	if err := f.index.check(c); err != nil {
 		return err
 	}
-	if err := apart(c, "no-model", "checkpoint", "config", "set", "seed"); err != nil {
+	for _, one := range []string{"no-model", "text-url"} {
+		if err := apart(c, one, "checkpoint", "config", "set", "seed"); err != nil {
+			return err
+		}
+	}
+	if err := apart(c, "no-model", "text-url"); err != nil {
 		return err
 	}
+	switch u, err := url.Parse(f.texts.URL); {
+	case f.texts.URL == "" && f.texts.Model != "":
+		return usageError{errors.New("--text-model is of --text-url: name a server")}
+	case f.texts.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+		return usageError{fmt.Errorf("--text-url must be an address as http://127.0.0.1:8081/v1/embeddings (got %q)", f.texts.URL)}
+	}
+	f.texts.Key = os.Getenv(textKeyVariable)
 	f.limits.Body = int64(f.bodyMiB) << 20
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return usageError{errors.New("--tls-cert and --tls-key belong together: give both")}
@@ -180,7 +201,7 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 			}
 		}
 		return serve.Open(ctx, path, serve.OpenOptions{
-			Checkpoint: f.checkpoint, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
+			Checkpoint: f.checkpoint, Texts: f.texts, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
 			Run:   opening(c, &f.config, f.quiet),
 			Index: f.index.options(bar, note),
 		})
