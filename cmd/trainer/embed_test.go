@@ -12,6 +12,7 @@ import (
 
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/filetest"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/run/embed"
@@ -194,9 +195,16 @@ func TestEmbedDims(t *testing.T) {
 			}
 		}
 	}
+	filetest.Write(t, filepath.Join(ck, "put.jsonl"), `{"id": "new", "vector": [3, 0, 0, 4`+strings.Repeat(", 9", 12)+"]}\n")
+	must(t, exitDone, "gallery", "put", out, filepath.Join(ck, "put.jsonl"))
+	put := check.Get(gallery.Open(out))(t)
+	if x := check.Get(put.Row(gallery.Image, 200))(t); math.Abs(float64(x[0])-0.6) > 1e-6 || math.Abs(float64(x[3])-0.8) > 1e-6 {
+		t.Errorf("a vector of all channels was put as %v", x)
+	}
+	check.OK(t, put.Close())
 	_, stderr = must(t, exitDone, append(rows, filepath.Join(ck, "other"), "--dims", "5")...)
 	contains(t, stderr, "objective.matryoshka.dims does not name 5 leading channels")
-	fails(t, exitUsage, append(rows, out), "holds a gallery with another channels (4, now 16)")
+	fails(t, exitUsage, append(rows, filepath.Join(ck, "other")), "holds a gallery with another channels (5, now 16)")
 	fails(t, exitUsage, append(rows, queries+"2", "--dims", "16"), "--dims must be at least 1 and below the 16 channels of the model (got 16)")
 	fails(t, exitUsage, append(rows, queries+"2", "--dims", "0"), "--dims must be at least 1 (got 0)")
 	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "row 0 has 6 numbers, the rows of the gallery have the first 4 of 16")

@@ -65,7 +65,7 @@ func TestGalleryCommands(t *testing.T) {
 	if m.Generation != 2 {
 		t.Errorf("generation %d", m.Generation)
 	}
-	for line, want := range map[string]string{`{"id": "a"}`: "line 1: an item has one of text, image and vector (got 0", `{"id": "a", "vector": [1]}`: "item 0: it has 1 numbers",
+	for line, want := range map[string]string{`{"id": "a"}`: "line 1: an item has one of text, image and vector (got 0", `{"id": "a", "vector": [1]}`: "line 1: vector has 1 numbers, the rows of the gallery have ",
 		`{"id": "a", "size": 1}`: "line 1: ", `{"id": "a", "text": "a red square"}`: "it is a text, and the gallery has images", `{"id": "a", "image": "none.png"}`: "none.png"} {
 		filetest.Write(t, at("bad.jsonl"), line)
 		fails(t, exitFailed, []string{"gallery", "put", at("g"), at("bad.jsonl")}, want)
