@@ -123,7 +123,7 @@ func (m *opened) source(ctx context.Context, g *gallery.Gallery, engine *compute
 			m.o.Index.Codes = codes // the next generation of the files keeps them
 		}
 	}
-	if s.Picture, err = pictures(s, m.model, m.o); err != nil {
+	if err := s.OpenPictures(m.model, m.o); err != nil {
 		return s, err
 	}
 	if err := g.Wait(ctx); err != nil { // a damaged gallery is not served
@@ -154,42 +154,45 @@ func (m *opened) next(ctx context.Context, g *gallery.Gallery) (*Source, error) 
 	return m.source(ctx, g, e)
 }
 
-// pictures returns what finds the images of rows, nil where there are none.
-func pictures(s *Source, model *embed.Queries, o OpenOptions) (func(row int) (*transform.Image, error), error) {
+// OpenPictures sets Picture where the rows have images that can be had, of a split by its model, and Close to give back
+// what that takes. Of o it reads MaxPixels, Roots and Run.Log.
+func (s *Source) OpenPictures(model *embed.Queries, o OpenOptions) error {
 	g := s.Gallery
 	if first, err := g.Item(s.Side, 0); s.Side != gallery.Image || err != nil || first.Name == "" {
-		return nil, err
+		return err
 	}
 	switch {
 	case g.Meta.Split == "" && g.Root != "": // files that were embedded
 		from, err := openRoots(append([]string{g.Root}, o.Roots...))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		closed := s.Close
 		s.Close = func() error { return errors.Join(closed(), from.Close()) }
-		return func(row int) (*transform.Image, error) {
+		s.Picture = func(row int) (*transform.Image, error) {
 			path, err := g.ImageFile(row)
 			if err != nil {
 				return nil, err
 			}
 			return from.picture(path, o.MaxPixels)
-		}, nil
+		}
+		return nil
 	case g.Meta.Split == "" || model == nil || model.Reads(gallery.Image) != nil:
-		return nil, nil
+		return nil
 	}
 	of, err := model.Pictures(g.Meta.Split)
 	if err != nil { // the data may be elsewhere
 		if o.Run.Log != nil {
 			fmt.Fprintf(o.Run.Log, "note: there are no thumbnails: %v\n", err)
 		}
-		return nil, nil
+		return nil
 	}
-	return func(row int) (*transform.Image, error) {
+	s.Picture = func(row int) (*transform.Image, error) {
 		item, err := g.Item(gallery.Image, row)
 		if err != nil {
 			return nil, err
 		}
 		return of(row, item.Name)
-	}, nil
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ default is the terms of the sum (terms).
 
 A map shows what moves the score to first order. It does not prove what the model knows.
 docs/explain.md has the formulas, and how well maps find what a text names.`,
-		Example: `  trainer explain runs/quickstart --image scene.png --text "a big red circle" --out why
+		Example: `  trainer explain runs/quickstart --image scene.png --text "a small red star and a big blue ring" --out why
   trainer explain runs/clip --image dog.jpg --text "a dog on the beach" --tokens 4
   trainer explain runs/gssf-scan --split test --row 12
   trainer explain runs/moco --image a.jpg --with b.jpg

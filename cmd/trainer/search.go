@@ -34,7 +34,7 @@ type searchFlags struct {
 	text, image, vector string
 	textRows, imageRows string
 	row, k              int
-	in, metric          string
+	in, metric, out     string
 	exact               bool
 	index               indexFlags
 
@@ -92,9 +92,9 @@ is found is exact:
 Keys are those of the lines of the gallery (row, name, caption, image_id, line) and of their
 payload, an object of anything. --offset and --min-score leave hits out, --fields shows these
 keys of a hit.`,
-		Example: `  trainer search runs/quickstart/embeddings-test --text "a big red circle"
+		Example: `  trainer search runs/quickstart/embeddings-test --text "a small red star and a big blue ring"
   trainer search gallery --image query.jpg --k 20 --json
-  trainer search gallery --row 17
+  trainer search gallery --row 17 --out like17.png
   trainer search gallery --text "a dog" --filter '{"name": {"contains": "2023/"}}' --min-score 0.25
   trainer search image.npy --vector query.npy --exact
   trainer search image.npy --row 17 --metric l2
@@ -125,6 +125,7 @@ keys of a hit.`,
 	c.Flags().StringSliceVar(&f.fields, "fields", nil, "`keys` to show of a hit, with commas between (default: its name or caption)")
 	c.Flags().BoolVar(&f.vectors, "with-vector", false, "give the features of hits too; with --json")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
+	c.Flags().StringVar(&f.out, "out", "", "`file` to draw the images of the hits to, .png or .jpg")
 	return c
 }
 
@@ -172,6 +173,11 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			return "", usageError{fmt.Errorf("--%w", err)}
 		}
 		if err := apart(c, "filter", "recall", "index-codes"); err != nil {
+			return "", err
+		}
+	}
+	if f.out != "" {
+		if _, err := encoderOf(f.out); err != nil {
 			return "", err
 		}
 	}
@@ -260,6 +266,11 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 	result.RecallK, result.Codes = view.RecallK(), string(view.Codes())
 	if err := s.search(c.Context(), view, &result); err != nil {
 		return err
+	}
+	if f.out != "" {
+		if err := s.draw(result, c); err != nil {
+			return err
+		}
 	}
 	if f.output.json {
 		return printJSON(c.OutOrStdout(), result)

@@ -35,6 +35,7 @@ type serveFlags struct {
 	texts      serve.TextServer
 	noModel    bool
 	writable   bool
+	mcp        bool
 	in         string
 	index      indexFlags
 	bodyMiB    int
@@ -75,6 +76,9 @@ queries are encoded by the checkpoint that the gallery names, or by --checkpoint
 gallery of another program's vectors by the server that --text-url names. Queries that come at
 the same time are encoded and searched for together.
 
+--mcp listens nowhere: a program with a language model starts serve and calls its tools, search
+and explain, over standard input and output (Model Context Protocol).
+
 SIGHUP or POST /v1/reload opens the gallery anew, and requests in progress end with the one
 they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
 		Example: `  trainer serve runs/quickstart/embeddings-test
@@ -82,6 +86,7 @@ they began with. Ctrl-C or SIGTERM ends it after the requests in progress.`,
   trainer serve gallery --checkpoint runs/flickr8k --max-k 50
   trainer serve image.npy                              rows and vectors alone
   trainer serve gallery --admin 127.0.0.1:8081
+  trainer serve gallery --mcp
   trainer serve gallery --listen 0.0.0.0:8443 --public --token-file token --tls-cert cert.pem --tls-key key.pem
   curl -d '{"text": "a red circle", "k": 3}' -H 'Content-Type: application/json' localhost:8080/v1/search
   curl -X POST localhost:8081/v1/reload`,
@@ -116,6 +121,8 @@ func (f *serveFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.texts.Model, "text-model", "", "`name` of the model that requests to --text-url ask for")
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
+	c.Flags().BoolVar(&f.mcp, "mcp", false,
+		"answer the program that starts this one over the Model Context Protocol, on standard input and output")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
 	c.Flags().IntVar(&f.limits.PerClient, "max-per-client", 128, "of them, those of one address; more get 429")
@@ -163,6 +170,9 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usageError{fmt.Errorf("--text-url must be an address as http://127.0.0.1:8081/v1/embeddings (got %q)", f.texts.URL)}
 	}
 	f.texts.Key = os.Getenv(textKeyVariable)
+	if err := apart(c, "mcp", "listen", "admin", "public", "token-file", "tls-cert", "tls-key", "writable"); err != nil {
+		return err
+	}
 	f.limits.Body = int64(f.bodyMiB) << 20
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return usageError{errors.New("--tls-cert and --tls-key belong together: give both")}
@@ -200,11 +210,18 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 				return nil, err
 			}
 		}
-		return serve.Open(ctx, path, serve.OpenOptions{
+		s, err := serve.Open(ctx, path, serve.OpenOptions{
 			Checkpoint: f.checkpoint, Texts: f.texts, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
 			Run:   opening(c, &f.config, f.quiet),
 			Index: f.index.options(bar, note),
 		})
+		if err == nil {
+			f.index.noteUnused(note, s.Gallery.Rows(s.Side))
+		}
+		return s, err
+	}
+	if f.mcp {
+		return f.serveMCP(c, serve.Options{Open: open, Limits: f.limits, Log: note})
 	}
 	o := serve.Options{Open: open, Public: f.public, Limits: f.limits, Log: note}
 	var err error
@@ -234,7 +251,6 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 		return err
 	}
 	info := s.Source()
-	f.index.noteUnused(note, info.Gallery.Rows(info.Side))
 	reload := func() { go s.Reload(c.Context()) } // which says what happens
 	onHangup.Store(&reload)
 	defer onHangup.Store(nil)

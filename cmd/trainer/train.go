@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"text/tabwriter"
 	"time"
 
 	"github.com/geoalign/geoalign/internal/words"
@@ -15,6 +17,10 @@ import (
 
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/embed"
+	"github.com/geoalign/geoalign/run/explain"
+	"github.com/geoalign/geoalign/tasks/retrieval"
+	"github.com/geoalign/geoalign/train/runlog"
 )
 
 func newTrainCommand() *cobra.Command {
@@ -144,8 +150,24 @@ func trainRun(c *cobra.Command, f *runFlags, cfg config.Config) error {
 		}
 		printCautions(w, result.Cautions())
 		fmt.Fprintf(w, "run folder: %s\n", result.Folder)
+		printNext(f.output.note(c), cfg, result)
 	}
 	return nil
+}
+
+// printNext writes what can be done with a model of images and texts.
+func printNext(w io.Writer, cfg config.Config, r run.Result) {
+	if _, ok := r.Scores.(retrieval.Scores); !ok || explain.Explainable(cfg) != nil {
+		return
+	}
+	gallery := embed.Folder(r.Folder, r.Split)
+	fmt.Fprintf(w, "next: %s has curves, scores of pairs and the embedding\n", filepath.Join(r.Folder, runlog.ReportFile))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "  trainer explain %s --row 0\t# what a score rests on\n", r.Folder)
+	fmt.Fprintf(t, "  trainer embed %s\t# a gallery of its images and texts\n", r.Folder)
+	fmt.Fprintf(t, "  trainer search %s --text \"A CAPTION\" --out hits.png\t# what is found, as a picture\n", gallery)
+	fmt.Fprintf(t, "  trainer serve %s\t# a page to search it\n", gallery)
+	t.Flush()
 }
 
 // printPlan writes the outcome of a dry run for a person.

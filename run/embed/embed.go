@@ -60,14 +60,17 @@ type Result struct {
 	reading   string // see reading
 }
 
+// Folder is where the features of a split of a run are written to unless asked otherwise.
+func Folder(run, split string) string { return filepath.Join(run, "embeddings-"+split) }
+
 // Split encodes a split (empty: eval.split) and writes its features, or their leading dims channels (0: all), with the
-// names of their rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and may be nil. Memory holds the
-// features of a batch. Several processes share the encoding, and rank 0 writes.
+// names of their rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and
+// may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
 func Split(ctx context.Context, t *run.Trained, split, out string, dims int,
 	progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
-		out = filepath.Join(t.Folder(), "embeddings-"+split)
+		out = Folder(t.Folder(), split)
 	}
 	set, err := t.Unranked(ctx, split, progress)
 	if err != nil {

@@ -31,9 +31,11 @@ const DefaultTokens = 16
 // Options say which score is explained and where.
 type Options struct {
 	Image string // file
-	Row   *int   // instead of Image: a row of the images of a split, from 0 on
-	Split string // of Row; empty: eval.split
-	Text  string // empty with Row: the first text of the image
+	// instead of Image: the picture itself
+	Picture *transform.Image
+	Row     *int   // instead of Image: a row of the images of a split, from 0 on
+	Split   string // of Row; empty: eval.split
+	Text    string // empty with Row: the first text of the image
 	// file of the second image, of a system of images alone, or of the right picture of a statement about two
 	With string
 
@@ -141,9 +143,9 @@ func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error)
 	only := t.Config.Has(section.ImagesAlone)
 	switch {
 	case o.Row != nil:
-	case o.Image == "" && t.Config.Has(section.Regions):
+	case (o.Image == "" || o.Picture != nil) && t.Config.Has(section.Regions):
 		return nil, console.Argument("--row names the image to explain, a row of --split")
-	case o.Image == "":
+	case o.Image == "" && o.Picture == nil:
 		return nil, console.Argument("--image names the file of the image to explain")
 	case only && o.With == "":
 		return nil, console.Argument("--with names the image to compare with: model.system %q has no texts",
@@ -188,7 +190,8 @@ func Score(ctx context.Context, t *run.Trained, o Options) (*Explanation, error)
 
 // decode reads the files of images.
 func (e *Explanation) decode(o Options) (err error) {
-	if e.image, err = images.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
+	if e.image = o.Picture; e.image != nil {
+	} else if e.image, err = images.DecodeFile(o.Image, e.cfg.Data.MaxPixels); err != nil {
 		return fmt.Errorf("--image: %w", err)
 	}
 	if o.With != "" {

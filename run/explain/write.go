@@ -406,6 +406,11 @@ func pngOf(m image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// Heat is the image, bright where its patches add to a score.
+func (e *Explanation) Heat(r Relevance) image.Image {
+	return overlay(e.cfg, e.image, e.image.NRGBA(), *r.Image)
+}
+
 // overlay lays a map over a picture m, shown in another size, where the model sees it.
 func overlay(cfg config.Config, m *transform.Image, shown image.Image, over explain.Map) *image.RGBA {
 	x, y, w, h := cfg.ImageInput().Seen(m.W, m.H, cfg.Model.Image.Size)

@@ -67,13 +67,13 @@ type Found struct {
 type Hit struct {
 	Row       int             `json:"row"`
 	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Caption   string          `json:"caption"`
-	Payload   json.RawMessage `json:"payload"`
-	Thumbnail string          `json:"thumbnail"` // path at the server
+	Name      string          `json:"name,omitempty"`
+	Caption   string          `json:"caption,omitempty"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Thumbnail string          `json:"thumbnail,omitempty"` // path at the server
 	Score     float32         `json:"score"`
-	Fields    map[string]any  `json:"fields"`
-	Vector    []float32       `json:"vector"`
+	Fields    map[string]any  `json:"fields,omitempty"`
+	Vector    []float32       `json:"vector,omitempty"`
 }
 
 // Item is a row to put: exactly one of Text, Image and Vector is set.

@@ -156,7 +156,13 @@ func (s Scores) Table() string {
 	case by != "":
 		text += fmt.Sprintf("\nCheckpoints are compared by the mean of recalls of: %s (train.keep_best_by).\n", by)
 	}
-	return text
+	return text + "\n" + s.verdict()
+}
+
+// verdict is the result in one sentence.
+func (s Scores) verdict() string {
+	m := s.Final()
+	return fmt.Sprintf("%.1f %% of the texts find an image of theirs first, and %.1f %% of the images a text; by chance %.2f %% and %.2f %%.\n", m.T2I.R1, m.I2T.R1, s.Chance.T2I.R1, s.Chance.I2T.R1)
 }
 
 // JSON implements tasks.Scores.
