@@ -67,6 +67,7 @@ type Info struct {
 	Driver          int    `json:"driver"`       // version of CUDA that the driver is for, 1000 major + 10 minor
 	NVRTC           string `json:"nvrtc"`
 	CuBLASLt        string `json:"cublaslt"`
+	Index           int    `json:"index"`
 	UUID            string `json:"uuid"` // as nvidia-smi -L shows it behind "GPU-"; no other GPU has it
 }
 
@@ -150,6 +151,7 @@ func (d *Device) start() error {
 		d.driver.do("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(bytes)), uintptr(*device)),
 	)
 	d.info.Name, _, _ = strings.Cut(string(name), "\x00")
+	d.info.Index = d.options.Index
 	d.info.UUID = fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	d.info.Driver, d.info.Bytes = int(*version), int64(*bytes)
 	for _, a := range []struct {
