@@ -105,37 +105,59 @@ func TestCUDARanksAreTold(t *testing.T) {
 	contains(t, stdout, "\ncuda       found Emulated", "\ncuda:1     found Emulated")
 }
 
-// TestCUDAARankFails: where the device of one rank is full or lost, it says so, all end at once, and the newest
-// checkpoint is whole.
-func TestCUDAARankFails(t *testing.T) {
+// besideAnother runs a command line on two ranks with a device each, of which the second has further variables.
+func besideAnother(t *testing.T, env []string, args ...string) (said string, code int) {
+	t.Helper()
 	library := cudatest.Emulator(t)
-	for fail, want := range map[string]string{
-		"cuMemcpyDtoHAsync_v2:20:700": "the device is lost",
-		"cuMemAlloc_v2:1:2":           " more are needed on Emulated CUDA device",
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	c, output := mpirun(t, ctx, 1, args...)
+	emulated(c, library, "2")
+	own := c.Args[slices.Index(c.Args, "-n")+2:]
+	c.Args = slices.Concat(c.Args, []string{":", "-n", "1", "env"}, env, own)
+	if err := c.Run(); ctx.Err() != nil || c.ProcessState == nil {
+		t.Fatalf("%v: %v\n%s", env, err, output)
+	}
+	return output.String(), c.ProcessState.ExitCode()
+}
+
+// TestCUDAARankFails: where the device of one rank is full, too small or lost, that is one error, all end at once, and
+// the newest checkpoint is whole.
+func TestCUDAARankFails(t *testing.T) {
+	for _, x := range []struct {
+		env, want string
+		after     int // the checkpoint of this step
+	}{
+		{"CUDAEMU_FAIL=cuMemcpyDtoHAsync_v2:20:700", "the device is lost", 2},
+		{"CUDAEMU_FAIL=cuMemAlloc_v2:1:2", " more are needed on Emulated CUDA device", 2},
+		{"CUDAEMU_MEMORY=34000000", "training takes at least", 0},
+		{"CUDAEMU_FAIL=cuInit:1:100", "no CUDA-capable device is detected", 0},
 	} {
 		run := filepath.Join(t.TempDir(), "run")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		c, output := mpirun(t, ctx, 1, cudaArgs(run)...)
-		emulated(c, library, "2")
-		// the second rank is a program of its own to the launcher, with variables of its own
-		at := slices.Index(c.Args, "-n")
-		own := slices.Clone(c.Args[at+2:])
-		c.Args = slices.Concat(c.Args, []string{":", "-n", "1", "env", "CUDAEMU_FAIL=" + fail,
-			"CUDAEMU_FAIL_AFTER=" + filepath.Join(run, "checkpoints", checkpointName(2))}, own)
-		begin := time.Now()
-		err := c.Run()
-		if d := time.Since(begin); err == nil || d > 40*time.Second {
-			t.Errorf("%s: ended after %v: %v", fail, d, err)
+		env := []string{x.env}
+		if x.after > 0 {
+			env = append(env, "CUDAEMU_FAIL_AFTER="+filepath.Join(run, "checkpoints", checkpointName(x.after)))
 		}
-		said := output.String()
-		contains(t, said, "rank 1", want)
-		if strings.Count(said, want) != 1 || strings.Contains(said, "goroutine") {
-			t.Errorf("%s: not one error:\n%s", fail, said)
+		said, code := besideAnother(t, env, cudaArgs(run)...)
+		contains(t, said, "rank 1: ", x.want)
+		if code == exitDone || strings.Count(said, x.want) != 1 || strings.Contains(said, "goroutine") {
+			t.Errorf("%s: not one error, code %d:\n%s", x.env, code, said)
+		}
+		if x.after == 0 {
+			continue
 		}
 		list, err := checkpoint.Verify(run)
 		if err != nil || len(list) == 0 || list[len(list)-1].Problem != "" {
-			t.Errorf("%s: checkpoints %+v: %v", fail, list, err)
+			t.Errorf("%s: checkpoints %+v: %v", x.env, list, err)
 		}
 	}
+}
+
+// TestCUDARanksDiffer: other GPUs are a warning.
+func TestCUDARanksDiffer(t *testing.T) {
+	said, code := besideAnother(t, []string{"CUDAEMU_CAPABILITY=80"}, loud(cudaArgs(filepath.Join(t.TempDir(), "run"), "--max-steps", "1"))...)
+	if code != exitDone {
+		t.Error(said)
+	}
+	contains(t, said, "warning: rank 1 computes with cuda: Emulated CUDA device (compute capability 8.0, ", "give all the same processors and GPUs")
 }
