@@ -29,8 +29,8 @@ func newDoctorCommand() *cobra.Command {
 		Short: "Show what this machine computes with, and the speed of a matrix product",
 		Long: `doctor shows what this machine computes with: the processors that a container's limit leaves, the
 instruction set, the speed of a transformer-sized matrix product in float32, bfloat16 and int8
-(compute.precision), whether the first NVIDIA GPU can be used (compute.device) with its memory and
-speed, or what is missing, and the MPI library for training with several processes
+(compute.precision), the NVIDIA GPUs that can be used (compute.device) with their memory and speed,
+or what is missing, and the MPI library for training with several processes
 (mpirun -n 4 trainer train).
 
 Libraries are tried in a process of their own, so one that crashes or hangs is named and skipped.
