@@ -153,6 +153,19 @@ func TestCUDAARankFails(t *testing.T) {
 	}
 }
 
+// TestCUDARanksSeeTheirOwn: a launcher may show each rank one GPU alone, which must not be that of another rank.
+func TestCUDARanksSeeTheirOwn(t *testing.T) {
+	args := loud(cudaArgs(filepath.Join(t.TempDir(), "run"), "--dry-run"))
+	for shown, want := range map[string]string{
+		"1": "cuda:0, GPU-00000000-0000-0000-0000-000000000001\n",
+		"0": "ranks 0 and 1 have the same GPU (00000000-0000-0000-0000-000000000000)",
+		"":  "rank 1: compute.device = \"cuda\": cuda: there is no device 0: 0 are visible",
+	} {
+		said, _ := besideAnother(t, []string{"CUDA_VISIBLE_DEVICES=" + shown}, args...)
+		contains(t, said, want)
+	}
+}
+
 // TestCUDARanksDiffer: other GPUs are a warning.
 func TestCUDARanksDiffer(t *testing.T) {
 	said, code := besideAnother(t, []string{"CUDAEMU_CAPABILITY=80"}, loud(cudaArgs(filepath.Join(t.TempDir(), "run"), "--max-steps", "1"))...)

@@ -70,12 +70,23 @@ Stream *capturing(void *s) {
   return t->capture ? t : nullptr;
 }
 
-// How many devices there are.
-int device_count() {
-  const char *s = getenv("CUDAEMU_DEVICES");
+// The numbers of the devices that CUDA_VISIBLE_DEVICES leaves: as in the driver, those before the first wrong one.
+std::vector<int> visible_devices() {
+  const char *s = getenv("CUDAEMU_DEVICES"), *v = getenv("CUDA_VISIBLE_DEVICES");
   int n = s ? atoi(s) : 0;
-  return n > 0 && n <= most_devices ? n : 1;
+  if (n < 1 || n > most_devices) n = 1;
+  std::vector<int> list;
+  for (int i = 0; !v && i < n; i++) list.push_back(i);
+  while (v && *v) {
+    char *end;
+    long i = strtol(v, &end, 10);
+    if (end == v || i < 0 || i >= n) break;
+    list.push_back(i);
+    v = *end == ',' ? end + 1 : end;
+  }
+  return list;
 }
+int device_count() { return visible_devices().size(); }
 bool no_device(int device) { return device < 0 || device >= device_count(); }
 
 // Whether work waits until something synchronises.
@@ -301,7 +312,7 @@ EMU_API CUresult cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
   FAULT;
   if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   memset(uuid, 0, 16);
-  uuid[15] = device;
+  uuid[15] = visible_devices()[device];
   return CUDA_SUCCESS;
 }
 
