@@ -1,7 +1,11 @@
 package objectives
 
 import (
+	"slices"
+
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -41,6 +45,9 @@ func (s *Step) within() Contrast {
 		return s.Whole().within()
 	}
 	score := s.Scores.Score(s.PairTerms, false)
+	if s.tiles(score) {
+		return Contrast{Loss: s.tiled(score)}
+	}
 	i2t := score.Temperature.Divide(s.pairScoresOf(s.Online.Image.Features)) // (B, N)
 	c := inBatch(i2t, s.textsOf(score, i2t), s.targets(s.positives(), nil))
 	by := c
@@ -51,6 +58,27 @@ func (s *Step) within() Contrast {
 	}
 	s.offer(by)
 	return c
+}
+
+// tiles says whether the contrast within the batch by a score needs no memory for its logits: they are many, products of
+// features, and read by nothing else.
+func (s *Step) tiles(score Score) bool {
+	products := !slices.ContainsFunc(score.Terms, func(t Term) bool {
+		return t.Net != nil || t.Kind != scoring.Cosine && t.Kind != scoring.Inner && t.Kind != scoring.GSSF
+	})
+	return s.TileFrom > 0 && s.Rows*s.All() >= s.TileFrom && products && s.Interaction == nil && s.IDs == nil &&
+		s.Judge == nil && s.Uniform == 0 && !section.Of[ITM](s.Config).On()
+}
+
+// tiled is the loss of within by tiles.
+func (s *Step) tiled(score Score) *gorgonia.Node {
+	images, w := score.fold(s.Online.Image.Features, Image)
+	images, texts := score.Temperature.Divide(combine([]float32{w}, gorgonia.Nodes{images})), s.Online.Text.Features
+	if !s.splits() {
+		return contrast.Tiled(images, texts, s.Own(), true)
+	}
+	return Mean(contrast.Tiled(images, s.Gather(texts), s.Own(), false),
+		contrast.Tiled(texts, s.Gather(images), s.Own(), false))
 }
 
 // textsOf are the logits of the batch's texts with all images, (B, N), where i2t (B, N) are those of its images with
