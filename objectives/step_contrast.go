@@ -5,6 +5,7 @@ import (
 
 	"github.com/geoalign/geoalign/compute/feed"
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
@@ -45,7 +46,7 @@ func (s *Step) within() Contrast {
 		return s.Whole().within()
 	}
 	score := s.Scores.Score(s.PairTerms, false)
-	if s.tiles(score) {
+	if s.tiles() {
 		return Contrast{Loss: s.tiled(score)}
 	}
 	i2t := score.Temperature.Divide(s.pairScoresOf(s.Online.Image.Features)) // (B, N)
@@ -60,14 +61,21 @@ func (s *Step) within() Contrast {
 	return c
 }
 
-// tiles says whether the contrast within the batch by a score needs no memory for its logits: they are many, products of
-// features, and read by nothing else.
-func (s *Step) tiles(score Score) bool {
-	products := !slices.ContainsFunc(score.Terms, func(t Term) bool {
-		return t.Net != nil || t.Kind != scoring.Cosine && t.Kind != scoring.Inner && t.Kind != scoring.GSSF
+// Tiles says whether the contrast within the batch can do without memory for its logits: they are products of features,
+// with one positive for each row, and no other contrast and no matching is there to read them.
+func Tiles(v section.Viewer) bool {
+	l := section.Of[ITC](v)
+	products := !slices.ContainsFunc(ScoreTerms(v), func(t ScoreTerm) bool {
+		mlp := t.Kind == scoring.GSSF && section.Of[GSSF](v).Form == encoders.MetricMLP
+		return mlp || !slices.Contains([]scoring.Kind{scoring.Cosine, scoring.Inner, scoring.GSSF}, t.Kind)
 	})
-	return s.TileFrom > 0 && s.Rows*s.All() >= s.TileFrom && products && s.Interaction == nil && s.IDs == nil &&
-		s.Judge == nil && s.Uniform == 0 && !section.Of[ITM](s.Config).On()
+	return l.InBatchWeight > 0 && l.Weight == 0 && l.Positives == "pair" && products && !section.Of[ITM](v).On()
+}
+
+// tiles says whether this step's does.
+func (s *Step) tiles() bool {
+	return s.TileFrom > 0 && s.Rows*s.All() >= s.TileFrom && Tiles(s.Config) && s.Interaction == nil && s.Judge == nil &&
+		s.Uniform == 0
 }
 
 // tiled is the loss of within by tiles.
