@@ -6,7 +6,7 @@ import "fmt"
 type Likeness string
 
 // The classes, by CKA, which unlike the share of common neighbours does not depend on the
-// number of pairs. docs/align.md has the measurements that the limits are from.
+// number of pairs. docs/forecast.md has the measurements that the limits are from.
 const (
 	Undecided   Likeness = "undecided"    // so few shuffles that none of them could tell
 	Unlike      Likeness = "unlike"       // no measure stands out from shuffled pairs
@@ -41,7 +41,7 @@ func (a *Alignability) Likeness() Likeness {
 	return NearlySame
 }
 
-// Advice says in a sentence or two what a forecast speaks for. Its recalls are those of the table in docs/align.md.
+// Advice says in a sentence or two what a forecast speaks for. Its recalls are those of the table in docs/forecast.md.
 func (a *Alignability) Advice() string {
 	cka := fmt.Sprintf("CKA %.2f", a.CKA.Value)
 	if a.CKAError > 0 {

@@ -10,7 +10,8 @@ import (
 
 // Settings selects device, threads and kernels.
 type Settings struct {
-	// where graphs run: cpu | cuda (the first NVIDIA GPU) | cuda:1 (the second) ...; see docs/gpu.md. Ops without a
+	// where graphs run: cpu | cuda (the first NVIDIA GPU; of several processes each has its own) | cuda:1 (the second,
+	// which all processes of a machine share) ...; see docs/gpu.md. Ops without a
 	// step for the device run on the host, with copies. A checkpoint is of no device: --set compute.device=cpu opens
 	// one of a GPU without it
 	Device string `toml:"device"`
@@ -59,6 +60,9 @@ func (x *Settings) CUDA() (index int, ok bool) {
 	index, err := strconv.Atoi(number)
 	return index, err == nil && index >= 0 && index < 1024 && strconv.Itoa(index) == number
 }
+
+// Ordinal says whether compute.device names a GPU by its number, which then is that of all processes of a machine.
+func (x *Settings) Ordinal() bool { return strings.Contains(x.Device, ":") }
 
 // ByLibrary says whether compute.backend is one of the libraries that computed products up to configuration version 2.
 func (x *Settings) ByLibrary() bool {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/objectives"
 )
 
 // limitHint is the cure for a value above a limit.
@@ -99,6 +100,9 @@ var products = []product{
 		func(c *Config) float64 { return float64(c.Queue.Size) * float64(c.Model.Head.Dim) }},
 	{"train.batch_size", "scores of a batch, n x (n + queue.size) of n = train.batch_size pairs that are compared, times train.accumulate_steps with train.accumulate = \"features\"", mostValues, "",
 		func(c *Config) float64 {
+			if objectives.Tiles(c.View()) && len(c.on()) == 1 { // no scores are held
+				return 0
+			}
 			return float64(c.ComparedRows()) * (float64(c.ContrastRows()) + float64(c.Queue.Size))
 		}},
 	{"model.image.depth", "weights of the blocks of the image tower", mostWeights, "",

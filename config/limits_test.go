@@ -72,6 +72,8 @@ func TestLimitMessages(t *testing.T) {
 			*c = headsConfig()
 			c.Train.BatchSize, c.Objective.Geometric.Weight, c.Objective.Geometric.Neighbours = 40000, 1, 1<<16
 		}, "objective.geometric.neighbours: makes 2621440000 points of a batch, train.batch_size x objective.geometric.neighbours, of which there must be at most 2147483647"},
+		{func(c *Config) { *c = headsConfig(); c.Train.BatchSize, c.Objective.Hinge.Weight = 1<<20, 1 },
+			"train.batch_size: makes 1099511627776 scores of a batch"},
 		{func(c *Config) { c.Run.Name = "\xe9" }, "run.name: must be UTF-8 text (got \"\\xe9\")"},
 		{func(c *Config) { c.Optimizer.NoDecay = []string{"1d", "\xff*"} }, "optimizer.no_decay: must be UTF-8 text (got"},
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 
-	"github.com/geoalign/geoalign/compute"
 	"github.com/geoalign/geoalign/config/section"
 )
 
@@ -52,8 +51,6 @@ func (p *Parallel) checkRanks(k *section.Checker) {
 		return
 	}
 	n, o := c.Ranks, c.Objective
-	k.Training("compute.device", c.Compute.Device == compute.DeviceCPU, `must be "cpu" with several processes`,
-		"one process trains on a GPU")
 	k.Training("train.batch_size", c.Train.BatchSize%n == 0,
 		fmt.Sprintf("must be a multiple of the number of processes, %d", n),
 		"it is the batch of all, of which each has an equal share")

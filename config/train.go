@@ -11,7 +11,7 @@ import (
 // Train is the loop. Exactly one of the max_* durations must be set.
 type Train struct {
 	// pairs of a micro-batch, of all processes that train together; each has an equal share
-	BatchSize int `toml:"batch_size" max:"65536"`
+	BatchSize int `toml:"batch_size" max:"1048576"`
 	// micro-batches per update
 	AccumulateSteps int `toml:"accumulate_steps" max:"65536"`
 	// what the micro-batches of an update add up: gradients (a loss for each, which compares the pairs of a

@@ -7,6 +7,9 @@
 # saved: Slurm sends SIGTERM two minutes before the end, trainer saves and ends with 130, and the job
 # asks to be queued again. A node that dies ends all ranks; --requeue starts the job anew, with the
 # last checkpoint.
+#
+# On nodes with 8 GPUs: sbatch --ntasks-per-node=8 --gpus-per-node=8 deploy/slurm.sh CONFIG --set compute.device=cuda.
+# Each rank of a node takes a GPU of its own (docs/gpu.md).
 #SBATCH --job-name=geoalign
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=2

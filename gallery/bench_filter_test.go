@@ -29,7 +29,9 @@ func BenchmarkFilters(b *testing.B) {
 	}}
 	s := check.Get(WriteShard(dir, "images-00000", []safetensors.Tensor{{Name: Image, Shape: []int{n, c}, Data: x}}, m.Meta, n,
 		func(i int) any {
-			return Item{Row: i, Name: fmt.Sprint(i, ".png"), Payload: fmt.Appendf(nil, `{"k":%d,"split":"train"}`, r.IntN(100))}
+			return Item{Row: i, Name: fmt.Sprint(i, ".png"), Payload: fmt.Appendf(nil, `{"k":%d,"split":"train","url":`+
+				`"https://example.org/photos/%d.jpg","caption":"two dogs run along a beach at low tide","width":1024,"height":768,`+
+				`"license":{"name":"CC BY 4.0","by":"somebody"},"tags":["dog","beach","sea"]}`, r.IntN(100), i)}
 		}))(b)
 	m.Shards = []Shard{s}
 	check.OK(b, m.Write(dir))

@@ -35,6 +35,7 @@ type condition func(fields map[string]any) bool
 const (
 	maxFilter = 64 << 10 // bytes
 	maxDepth  = 32       // filters within filters
+	maxKeys   = 64       // of which the values of all rows are read
 )
 
 // ParseFilter reads a filter. The error says what is wrong with which key.
@@ -59,7 +60,9 @@ func ParseFilter(b []byte) (*Filter, error) {
 	}
 	key, err := json.Marshal(v) // with sorted keys
 	keys := map[string]bool{}
-	keysOf(v, keys)
+	if keysOf(v, keys); len(keys) > maxKeys {
+		return nil, fmt.Errorf("filter: it has %d keys: give at most %d", len(keys), maxKeys)
+	}
 	return &Filter{string(key), slices.Sorted(maps.Keys(keys)), test}, err
 }
 

@@ -3,13 +3,16 @@ package gallery
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/geoalign/geoalign/compute"
@@ -67,7 +70,12 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	deep := strings.Repeat(`{"not": `, 40) + `{"a": 1}` + strings.Repeat("}", 40)
-	for _, c := range [][2]string{{"[]", "want an object"}, {"{}", "want an object"}, {"{", "not JSON"}, {deep, "nested more than"},
+	many := `{"or": [{"k0.a": 1}`
+	for i := range 64 - 1 { // with k0 and k0.a
+		many += fmt.Sprintf(`, {"k%d": 1}`, i+1)
+	}
+	many += "]}"
+	for _, c := range [][2]string{{"[]", "want an object"}, {"{}", "want an object"}, {"{", "not JSON"}, {deep, "nested more than"}, {many, "it has 65 keys: give at most 64"},
 		{`{"a": [1]}`, `"a" is a list: write {"a": {"in": [...]}}`}, {`{"a": {}}`, "has no condition"}, {`{"a": {"is": 1}}`, `"is" of "a" is not a condition`},
 		{`{"a": {"in": 1}}`, `"in" of "a" wants a list`}, {`{"a": {"gt": true}}`, "wants a number or a text"}, {`{"a": {"exists": 1}}`, "wants true or false"},
 		{`{"a": {"contains": 1}}`, "wants a text"}, {`{"or": []}`, "or wants a list of filters"}, {`{"not": 1}`, "want an object"}, {`{"a": 1, "a": 2}`, "a"},
@@ -186,5 +194,97 @@ func TestSelectByColumns(t *testing.T) {
 	}
 	if chosen < 12 {
 		t.Errorf("%d rows are chosen: the filters say nothing", chosen)
+	}
+}
+
+// scanLines are lines that the scanner and fieldsOf are compared with.
+var scanLines = []string{
+	`{"row": 3, "id": "a", "name": "b.png", "payload": {"k": 1, "of": {"camera": "x"}, "list": [1, {"a": "}"}]}}`,
+	`{"payload":{"id":7,"name":"p"},"name":"top"}`, `{"payload":{"id":null}}`, `{"id":5,"payload":{"id":"x"}}`, `{}`,
+	`{"name": 4}`, `{"name": "q\"uo\\te", "k" :	-1.5e3 , "payload" : [ ] }`, `{"payload":{"k":1,"k":2},"payload":{"k":3,"k":"4"}}`,
+	`{"k":1,"k":null,"payload":{"k":2}}`, `{"\u006b":true,"payload":{"l\u0069st":[[],[[]]]}}`, "{\"k\":\"\xff\",\"\xff\":1}",
+	`{"payload":{"payload":{"k":1},"row":9}}`, `{"k":{"a":"\\"},"list":"{"}`, `null`, `[1]`, `5`, ``, `{"k":1`, `{"k":1e999}`,
+	`  {"k":false}  `, `{"k":01}`, `{"k":-}`, `{"k":1.}`, `{"k":1e+}`, `{"k":-0.0E-2}`, `{"k":tru}`, `{"k":"\x"}`, `{"k":"\u12g4"}`,
+	`{"k":"\u12"}`, "{\"k\":\"\n\"}", `{"k":1,}`, `{"k" 1}`, `{k:1}`, `{"k":[1,]}`, `{"k":[1 2]}`, `{"k":{}}x`, `{"k":"\u00e9\ud83d\ude00"}`,
+}
+
+// compareScan compares what a scanner says of a line with fieldsOf.
+func compareScan(t *testing.T, s *scanner, keys []string, i int, line []byte) {
+	got := map[string]any{}
+	err := s.scan(i, line, func(k int, v any) { got[keys[k]] = v })
+	fields, bad := fieldsOf(i, line)
+	if bad != nil { // of a number that nobody asks for the scanner knows nothing
+		if err == nil && !strings.Contains(bad.Error(), "number") {
+			t.Errorf("%q: no error, want %v", line, bad)
+		}
+		return
+	}
+	want := map[string]any{}
+	for _, key := range keys {
+		if v, there := fields[key]; there {
+			want[key] = v
+		}
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%q: %v, want %v: %v", line, got, want, err)
+	}
+}
+
+// TestScan: a scanner reads some keys as they are in all that a line says.
+func TestScan(t *testing.T) {
+	for _, keys := range [][]string{{"k", "of", "list", "row", "id", "name", "payload", "none", "\ufffd"}, {"id"}, {"k"}} {
+		s := newScanner(keys)
+		for i, line := range scanLines {
+			compareScan(t, s, keys, i, []byte(line))
+		}
+	}
+}
+
+// FuzzScan: as TestScan, of any line.
+func FuzzScan(f *testing.F) {
+	for _, line := range scanLines {
+		f.Add([]byte(line))
+	}
+	keys := []string{"k", "of", "list", "row", "id", "name", "payload"}
+	f.Fuzz(func(t *testing.T, line []byte) { compareScan(t, newScanner(keys), keys, 7, line) })
+}
+
+// TestEach: all lines are handed over once with their numbers, those of several files and of many chunks, and an error
+// names the file and the line.
+func TestEach(t *testing.T) {
+	dir := t.TempDir()
+	var l lines
+	defer l.Close()
+	n := 0
+	for k, count := range []int{chunkLines*3 + 5, 1, chunkLines} {
+		var b strings.Builder
+		for range count {
+			fmt.Fprintf(&b, "%d\n", n)
+			n++
+		}
+		path := filepath.Join(dir, fmt.Sprint(k))
+		check.OK(t, os.WriteFile(path, []byte(b.String()), 0o666))
+		check.OK(t, l.add(path, count))
+	}
+	seen := make([]atomic.Int32, n)
+	check.OK(t, l.each(func(worker, i int, line []byte) error {
+		if seen[i].Add(1); string(line) != fmt.Sprintln(i) || worker < 0 || worker >= workers() {
+			t.Errorf("line %d is %q of %d", i, line, worker)
+		}
+		return nil
+	}))
+	for i := range seen {
+		if seen[i].Load() != 1 {
+			t.Fatalf("line %d was handed over %d times", i, seen[i].Load())
+		}
+	}
+	err := l.each(func(_, i int, _ []byte) error {
+		if i == chunkLines*3+6 {
+			return errors.New("bad")
+		}
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "2: line 1: bad") {
+		t.Error(err)
 	}
 }

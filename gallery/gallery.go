@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/geoalign/geoalign/internal/identity"
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/search"
+	"github.com/geoalign/geoalign/space"
 )
 
 // Gallery is an opened gallery. Many goroutines may use it at once. Close it after use.
@@ -166,6 +168,9 @@ func (g *Gallery) openShards(m *Manifest) error {
 	}
 	g.Meta, g.Root, g.index = m.Meta, m.Root, indexBase(g.Path, m.Generation)
 	sums := []string{m.Model, m.Score, m.Root}
+	if m.LeadingOf > 0 {
+		sums = append(sums, strconv.Itoa(m.LeadingOf))
+	}
 	for _, s := range m.Shards {
 		sums = append(sums, s.FeaturesSum, s.NamesSum)
 		if s.Rows == 0 {
@@ -207,6 +212,7 @@ func (g *Gallery) openSplit() error {
 		Twin:    meta["twin"] == "true",
 		Weights: meta["weights"], Reading: meta["reading"]}
 	g.Meta.Step, _ = strconv.Atoi(meta["step"])
+	g.Meta.LeadingOf, _ = strconv.Atoi(meta["leading_of"])
 	_, images := f.Lookup(Image)
 	_, texts := f.Lookup(Text)
 	st, err := os.Stat(path)
@@ -314,6 +320,28 @@ func (g *Gallery) baseRows(side string) int {
 
 // Dim returns C.
 func (g *Gallery) Dim() int { return g.tables[g.sides[0]].Width() }
+
+// Channels returns numbers of a feature as the rows of the gallery have them: C as they are, and those of all channels of
+// the model truncated as its rows were.
+func (g *Gallery) Channels(x []float32) ([]float32, error) {
+	c, whole := g.Dim(), g.Meta.LeadingOf
+	switch {
+	case len(x) == c:
+		return x, nil
+	case whole == 0:
+		return nil, fmt.Errorf("has %d numbers, the rows of the gallery have %d", len(x), c)
+	case len(x) != whole:
+		return nil, fmt.Errorf("has %d numbers, the rows of the gallery have the first %d of %d", len(x), c, whole)
+	}
+	s, err := space.Parse(cmp.Or(g.Meta.Space, "sphere"), whole)
+	if err == nil {
+		s, err = s.Leading(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot be truncated: the space %s of the gallery %w", g.Meta.Space, err)
+	}
+	return s.Truncate(nil, x, whole), nil
+}
 
 // Row returns the features of row i of a side (C), as they are compared with rows of the same
 // side.

@@ -15,6 +15,7 @@ import (
 	"github.com/geoalign/geoalign/internal/budget/budgettest"
 	"github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/search"
 )
 
 // writeShards writes a gallery of images in shards of so many rows of width c and returns the
@@ -125,6 +126,36 @@ func TestRecallIsThatOfTheSearch(t *testing.T) {
 	}
 	if low, usual := recall(0.2), recall(0); low > 0.8 || usual < 0.95 {
 		t.Errorf("recall %v of an index for 0.2, then %v without a wish", low, usual)
+	}
+}
+
+// TestIndexCodes: an index keeps what was asked for, is built again, with a note, where something else is, and stays
+// where nothing is.
+func TestIndexCodes(t *testing.T) {
+	dir := t.TempDir()
+	all := writeShards(t, dir, 8, 600, 600)
+	e := check.Get(compute.New(compute.Options{Backend: "plain", Threads: 1}))(t)
+	defer e.Close()
+	for i, c := range []struct{ ask, has search.Codes }{{"", search.Bytes}, {search.Bits, search.Bits}, {"", search.Bits},
+		{search.Bits, search.Bits}, {search.Bytes, search.Bytes}} {
+		g, v := viewed(t, dir)
+		said := ""
+		check.OK(t, v.UseIndex(t.Context(), e, IndexOptions{From: 600, Recall: 1, Codes: c.ask,
+			Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}))
+		if v.Codes() != c.has || (said != "") != (i == 1 || i == 4) {
+			t.Errorf("%q: an index of %s, said %q", c.ask, v.Codes(), said)
+		}
+		hits := check.Get(v.Search(t.Context(), e, all[:8], Options{K: 5}))(t)
+		exact := check.Get(v.Search(t.Context(), e, all[:8], Options{K: 5, Exact: true}))(t)
+		if hits.Rows[0] != exact.Rows[0] {
+			t.Errorf("%s: %v, compared all %v", c.has, hits.Rows, exact.Rows)
+		}
+		check.OK(t, g.Close())
+	}
+	g, v := viewed(t, dir)
+	defer g.Close()
+	if check.OK(t, v.UseIndex(t.Context(), e, IndexOptions{From: 1201, Codes: search.Bits})); v.Codes() != "" {
+		t.Errorf("%s without an index", v.Codes())
 	}
 }
 

@@ -65,7 +65,7 @@ func (g *Gallery) readIDs(side string) (*ids, error) {
 	n := g.baseRows(side)
 	x := &ids{hashes: make([]uint64, n), rows: make([]int32, n)}
 	of := make([]uint64, n) // by row
-	take := func(i int, line []byte) error {
+	take := func(_, i int, line []byte) error {
 		id, err := lineID(i, line)
 		of[i] = maphash.String(idSeed, id)
 		return err

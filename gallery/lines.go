@@ -2,12 +2,18 @@ package gallery
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"slices"
 	"sort"
+	"sync"
+	"sync/atomic"
 
 	"github.com/geoalign/geoalign/internal/files"
 )
@@ -114,6 +120,64 @@ func (l *lines) read(i int, v any) error {
 		return fmt.Errorf("gallery: %s: line %d: %w", p.Name(), i+1, err)
 	}
 	return nil
+}
+
+// chunkLines is how many lines of a file a goroutine of each reads at once, a multiple of lineStep.
+const chunkLines = 64 * lineStep
+
+// workers is how many goroutines each has.
+func workers() int { return runtime.GOMAXPROCS(0) }
+
+// each hands over all lines, from several goroutines, which have the numbers from 0 to workers()-1. The error is that of
+// the first chunk of lines that has one; others may not be read then.
+func (l *lines) each(f func(worker, i int, line []byte) error) error {
+	type chunk struct {
+		p          *linesFile
+		from, to   int64
+		first, row int // line of the file, and row, that it begins with
+	}
+	var chunks []chunk
+	row := 0
+	for k, p := range l.parts {
+		for m := 0; m < len(p.marks); m += chunkLines / lineStep {
+			c := chunk{p, p.marks[m], p.size, m * lineStep, row + m*lineStep}
+			if next := m + chunkLines/lineStep; next < len(p.marks) {
+				c.to = p.marks[next]
+			}
+			chunks = append(chunks, c)
+		}
+		row = l.ends[k]
+	}
+	errs := make([]error, len(chunks))
+	var next atomic.Int64
+	var failed atomic.Bool
+	var all sync.WaitGroup
+	for worker := range workers() {
+		all.Go(func() {
+			var b []byte
+			for k := int(next.Add(1)) - 1; k < len(chunks) && !failed.Load(); k = int(next.Add(1)) - 1 {
+				c := chunks[k]
+				b = slices.Grow(b[:0], int(c.to-c.from))[:c.to-c.from]
+				i := 0
+				_, err := c.p.ReadAt(b, c.from)
+				for line := range bytes.Lines(b) {
+					if err != nil {
+						break
+					}
+					if err = f(worker, c.row+i, line); err != nil {
+						err = fmt.Errorf("line %d: %w", c.first+i+1, err)
+					}
+					i++
+				}
+				if err != nil {
+					errs[k] = fmt.Errorf("gallery: %s: %w", c.p.Name(), err)
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // Close gives the files back.

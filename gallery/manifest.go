@@ -35,6 +35,7 @@ type Meta struct {
 	Product   bool   `json:"product"`              // the score is the product of rows
 	Alike     bool   `json:"alike,omitempty"`      // images are compared with images by it too, as in re-identification
 	Space     string `json:"space,omitempty"`      // where features lie, as in model.head.topology
+	LeadingOf int    `json:"leading_of,omitempty"` // channels of features, of which rows are the leading ones; 0: whole
 	Split     string `json:"split,omitempty"`      // of a split: which
 	Twin      bool   `json:"twin,omitempty"`       // the momentum encoder of the model made them
 	Weights   string `json:"weights,omitempty"`    // checksums of the parameters; empty: not known
@@ -139,6 +140,8 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("its side must be image or text (got %q)", m.Side)
 	case m.Generation < 0 || m.Generation > maxGeneration || (m.Generation > 0) != (m.Version == changedVersion):
 		return fmt.Errorf("it has version %d and generation %d", m.Version, m.Generation)
+	case m.LeadingOf != 0 && m.LeadingOf <= m.Dim:
+		return fmt.Errorf("its rows have %d leading channels of %d", m.Dim, m.LeadingOf)
 	case m.Dim < 1 || m.Dim > math.MaxInt32:
 		return fmt.Errorf("it has %d channels", m.Dim)
 	}

@@ -1,10 +1,9 @@
 package gallery
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"slices"
 	"sort"
 	"sync"
 
@@ -88,57 +87,39 @@ func (s *selection) extend(g *Gallery, side string, f *Filter, l *live) error {
 // absent stands for the value of a row that lacks a key.
 type absent struct{}
 
-// Values of columns that are remembered, so that the next filter of a key reads no names, and of one column those that
-// lie in memory once.
-const (
-	keptValues   = 1 << 24
-	sharedValues = 1 << 12
-)
+// keptValues is how many values of columns are remembered, so that the next filter of a key reads no names.
+const keptValues = 1 << 24
 
 // columns returns what the rows of the files of a side have under keys (keys, N).
 func (g *Gallery) columns(side string, keys []string) ([][]any, error) {
 	g.reading.Lock()
 	defer g.reading.Unlock()
 	n := g.baseRows(side)
-	out, missing := make([][]any, len(keys)), []int{}
+	out, missing := make([][]any, len(keys)), []string{}
+	var fill [][]any // of the missing keys
 	for k, key := range keys {
 		if out[k] = g.column[side+" "+key]; out[k] == nil {
-			out[k] = make([]any, n)
-			missing = append(missing, k)
+			out[k] = slices.Repeat([]any{absent{}}, n)
+			missing, fill = append(missing, key), append(fill, out[k])
 		}
 	}
 	if len(missing) == 0 {
 		return out, nil
 	}
-	shared := map[any]any{}
-	take := func(i int, line []byte) error {
-		fields, err := fieldsOf(i, line)
-		if err != nil {
-			return err
-		}
-		for _, k := range missing {
-			v, there := fields[keys[k]]
-			if !there {
-				v = absent{}
-			}
-			if plain(v) {
-				if same, ok := shared[v]; ok {
-					v = same
-				} else if len(shared) < sharedValues {
-					shared[v] = v
-				}
-			}
-			out[k][i] = v
-		}
-		return nil
-	}
 	if names := g.names[side]; names != nil {
-		if err := names.each(take); err != nil {
+		scanners := make([]*scanner, workers())
+		if err := names.each(func(worker, i int, line []byte) error {
+			if scanners[worker] == nil {
+				scanners[worker] = newScanner(missing)
+			}
+			return scanners[worker].scan(i, line, func(k int, v any) { fill[k][i] = v })
+		}); err != nil {
 			return nil, err
 		}
 	} else { // a file of features, whose rows have numbers alone
+		s := newScanner(missing)
 		for i := range n {
-			if err := take(i, []byte("{}")); err != nil {
+			if err := s.scan(i, []byte("{}"), func(k int, v any) { fill[k][i] = v }); err != nil {
 				return nil, err
 			}
 		}
@@ -146,9 +127,9 @@ func (g *Gallery) columns(side string, keys []string) ([][]any, error) {
 	if g.column == nil || (len(g.column)+len(missing))*n > keptValues {
 		g.column = map[string][]any{}
 	}
-	for _, k := range missing {
+	for k, key := range missing {
 		if (len(g.column)+1)*n <= keptValues {
-			g.column[side+" "+keys[k]] = out[k]
+			g.column[side+" "+key] = fill[k]
 		}
 	}
 	return out, nil
@@ -225,24 +206,6 @@ func (s subset) ReadRows(first int, dst []float32) error {
 			return err
 		}
 		first, dst = first+n, dst[n*w:]
-	}
-	return nil
-}
-
-// each hands over all lines in their order.
-func (l *lines) each(f func(i int, line []byte) error) error {
-	i := 0
-	for _, p := range l.parts {
-		b := make([]byte, p.size)
-		if _, err := p.ReadAt(b, 0); err != nil {
-			return fmt.Errorf("gallery: %s: %w", p.Name(), err)
-		}
-		for line := range bytes.Lines(b) {
-			if err := f(i, line); err != nil {
-				return fmt.Errorf("gallery: %s: line %d: %w", p.Name(), i+1, err)
-			}
-			i++
-		}
 	}
 	return nil
 }

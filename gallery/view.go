@@ -96,6 +96,8 @@ const IndexRows = 100_000
 type IndexOptions struct {
 	From   int     // rows from which there is one; 0: IndexRows
 	Recall float64 // that searches ask of it; 0: 0.95
+	// Codes of the rows: an index of others is built again. Empty: those of the index that is there, else bytes.
+	Codes search.Codes
 	// Progress is told how much of a stage is done; nil: nobody is.
 	Progress func(stage string, done, of int)
 	// Say is told what else happens; nil: nobody is.
@@ -140,6 +142,11 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 		return err
 	}
 	if err == nil {
+		if has := x.Stats().Codes; o.Codes != "" && o.Codes != has {
+			err = errors.Join(fmt.Errorf("%s is an index of %s, and one of %s is asked for", path, has, o.Codes), x.Close())
+		}
+	}
+	if err == nil {
 		v.index = x
 		return nil
 	}
@@ -149,8 +156,8 @@ func (v *View) UseIndex(ctx context.Context, e *compute.Engine, o IndexOptions) 
 	if err := v.g.Wait(ctx); err != nil { // no index is made of rows that are damaged
 		return err
 	}
-	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Recall: o.Recall, Queries: v.samples(),
-		Progress: o.Progress})
+	x, err = search.Build(ctx, e, v.pool, search.BuildOptions{Metric: v.metric, Codes: o.Codes, Recall: o.Recall,
+		Queries: v.samples(), Progress: o.Progress})
 	if err != nil {
 		return err
 	}
@@ -192,6 +199,14 @@ func (v *View) Indexed() (recall float64, ok bool) {
 		return 1, false
 	}
 	return v.measured(v.recall), true
+}
+
+// Codes says how the index codes rows, empty without one.
+func (v *View) Codes() search.Codes {
+	if v.index == nil {
+		return ""
+	}
+	return v.index.Stats().Codes
 }
 
 // RecallK is of how many neighbours of a query the recall of Indexed was measured, 0 without an index. Of more

@@ -119,6 +119,17 @@ func (b *builder) addLosses() error {
 	return nil
 }
 
+// mostLogits is how many logits of a contrast are held at once, 256 MiB of float32.
+var mostLogits = 1 << 26
+
+// tileFrom is objectives.Step.TileFrom: the tiles have no kernel for the CUDA device.
+func tileFrom(e exec.Engine) int {
+	if onDevice(e) != nil {
+		return 0
+	}
+	return mostLogits + 1
+}
+
 // newBuilder starts a step of so many rows with what it has before the towers.
 func (p *Trainer) newBuilder(rows int) *builder {
 	cfg, obj, h, n := p.cfg, p.cfg.Objective, newHost(p.cfg, p.o), newNet(p.params)
@@ -135,7 +146,7 @@ func (p *Trainer) newBuilder(rows int) *builder {
 		Uniform:       obj.MAFA.Uniform,
 		Relabelling:   objectives.Relabelling{Above: obj.MAFA.PositiveAbove, Below: obj.MAFA.NegativeBelow},
 		NegativeTerms: objectives.NegativeTerms(v), PairTerms: objectives.PairTerms(v, p.design.space),
-		Dims: obj.Matryoshka.Dims, Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
+		TileFrom: tileFrom(p.engine), Dims: obj.Matryoshka.Dims, Interaction: p.design.interaction, AllTokens: cfg.Model.Interaction.ClassTokens,
 		Values: func(name string) objectives.Values { return values{p.params, name} },
 	}
 	b.s, s.Scores.Context = s, s.Student

@@ -10,8 +10,11 @@ import (
 	"testing"
 
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/compute/parallel/paralleltest"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
 	"github.com/geoalign/geoalign/internal/kernel"
@@ -142,7 +145,7 @@ func TestCUDASteps(t *testing.T) {
 
 // allSystems has TestCUDASystems compare all of rankCases, whose kernels take minutes to compile where they are not
 // cached.
-var allSystems = flag.Bool("cuda-systems", false, "compare every system in TestCUDASystems")
+var allSystems = flag.Bool("cuda-systems", false, "compare every system in TestCUDASystems and TestCUDARanks")
 
 // TestCUDASystems makes a step of a few systems, or of all systems and losses: loss and gradients are the host's to
 // rounding, and no op runs on the host.
@@ -179,6 +182,41 @@ func TestCUDASystems(t *testing.T) {
 			far := distance(device.params.Grads(), host.params.Grads())
 			if e := math.Abs(losses[1] - losses[0]); !(e <= 1e-4*math.Abs(losses[0])) || !(far <= 1e-3) {
 				t.Errorf("loss %v, on the host %v; gradients differ by %.1e of their length", losses[1], losses[0], far)
+			}
+		})
+	}
+}
+
+// TestCUDARanks: two ranks and four, each with a device of its own, have the losses, gradients and queues of one process
+// on a device, with what they exchange within the computation: features, negatives, tokens, statistics of norms.
+func TestCUDARanks(t *testing.T) {
+	cudatest.Open(t)
+	few := []string{"albef", "albef, four ranks", "clip", "moco, shuffled", "matching, memory", "classes, resnet", "heads, plans"}
+	for name, x := range rankCases() {
+		if !*allSystems && !slices.Contains(few, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			build := func(g parallel.Group) *Trainer {
+				o := rankOptions(t, x)
+				d := check.Get(cuda.Open(cuda.Options{}))(t)
+				t.Cleanup(func() { check.OK(t, d.Close()) })
+				o.Engine.SetDevice(d)
+				t.Cleanup(func() { o.Engine.SetDevice(nil) })
+				if o.Group = g; g != nil {
+					o.Group = &recorder{Group: g}
+				}
+				m := newTrainer(t, rankConfig(t, x), o)
+				t.Cleanup(func() { check.OK(t, m.Close()) })
+				return m
+			}
+			whole := build(nil)
+			var ranks []*Trainer
+			for _, g := range paralleltest.Ranks(max(2, x.ranks)) {
+				ranks = append(ranks, build(g))
+			}
+			for step := range 3 { // the second is recorded and the third replayed
+				agree(t, x, whole, ranks, step, looser[name])
 			}
 		})
 	}

@@ -592,3 +592,51 @@ func TestOneRankIsNotFiniteWithinAnOp(t *testing.T) {
 		t.Errorf("rank 0 exchanged %v, the last one %v", first, last)
 	}
 }
+
+// TestTiledContrast: one process and two that make the logits of the contrast in tiles have the losses and gradients of
+// one that holds them; where a loss reads logits they are held.
+func TestTiledContrast(t *testing.T) {
+	cases := rankCases()
+	for name, sets := range map[string][]string{
+		"clip": {"objective.itc.log_temperature=false"}, "heads": nil,
+		"clip, a metric":     {"objective.itc.score=gssf", "objective.gssf.form=diag"},
+		"clip, truncated":    {"objective.matryoshka.dims=[4]", "model.head.topology=sphere"},
+		"clip, log of scale": {"objective.itc.log_temperature=true"},
+	} {
+		x := cases[strings.Split(name, ",")[0]]
+		x.sets = slices.Concat(x.sets, sets, []string{"objective.itc.positives=pair"})
+		for _, n := range []int{1, 2} {
+			t.Run(fmt.Sprint(name, ", ", n), func(t *testing.T) {
+				cfg := rankConfig(t, x)
+				whole := newTrainer(t, cfg, rankOptions(t, x))
+				defer func(most int) { mostLogits = most }(mostLogits)
+				mostLogits = 0
+				var ranks []*Trainer
+				for _, g := range paralleltest.Ranks(n) {
+					o := rankOptions(t, x)
+					o.Group = &recorder{Group: g}
+					ranks = append(ranks, newTrainer(t, cfg, o))
+				}
+				if !tiles(ranks[0]) || tiles(whole) {
+					t.Error("tiles are not where they should be")
+				}
+				for step := range 3 {
+					agree(t, x, whole, ranks, step, 0)
+				}
+			})
+		}
+	}
+	for _, name := range []string{"clip, ids", "albef, matching", "clip, patches"} {
+		mostLogits = 0
+		m := newTrainer(t, rankConfig(t, cases[name]), rankOptions(t, cases[name]))
+		mostLogits = 1 << 26
+		if tiles(m) != (name == "clip, patches") {
+			t.Errorf("%s: tiled %t", name, tiles(m))
+		}
+	}
+}
+
+// tiles says whether a step makes logits in tiles.
+func tiles(m *Trainer) bool {
+	return slices.ContainsFunc(m.step.machine.Profile().Kinds, func(k exec.KindStats) bool { return k.Kind == "tiled contrast" })
+}

@@ -107,6 +107,9 @@ type Step struct {
 	// of the score that negatives of matching are drawn by; nil: that of the contrast
 	NegativeTerms Terms
 	PairTerms     Terms // of the score of pairs without a queue
+	// from how many logits on the contrast within the batch is computed without memory for them, where nothing else reads
+	// them (contrast.Tiled); 0: never
+	TileFrom int
 	// scores pairs by their tokens, instead of features and PairTerms; nil: by features
 	Interaction encoders.Interaction
 	// class tokens and what stands around a text take part in Interaction

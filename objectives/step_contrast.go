@@ -1,7 +1,12 @@
 package objectives
 
 import (
+	"slices"
+
 	"github.com/geoalign/geoalign/compute/feed"
+	"github.com/geoalign/geoalign/config/section"
+	"github.com/geoalign/geoalign/encoders"
+	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/ops/contrast"
 	"github.com/geoalign/geoalign/ops/layout"
 	"gorgonia.org/gorgonia"
@@ -41,6 +46,9 @@ func (s *Step) within() Contrast {
 		return s.Whole().within()
 	}
 	score := s.Scores.Score(s.PairTerms, false)
+	if s.tiles() {
+		return Contrast{Loss: s.tiled(score)}
+	}
 	i2t := score.Temperature.Divide(s.pairScoresOf(s.Online.Image.Features)) // (B, N)
 	c := inBatch(i2t, s.textsOf(score, i2t), s.targets(s.positives(), nil))
 	by := c
@@ -51,6 +59,34 @@ func (s *Step) within() Contrast {
 	}
 	s.offer(by)
 	return c
+}
+
+// Tiles says whether the contrast within the batch can do without memory for its logits: they are products of features,
+// with one positive for each row, and no other contrast and no matching is there to read them.
+func Tiles(v section.Viewer) bool {
+	l := section.Of[ITC](v)
+	products := !slices.ContainsFunc(ScoreTerms(v), func(t ScoreTerm) bool {
+		mlp := t.Kind == scoring.GSSF && section.Of[GSSF](v).Form == encoders.MetricMLP
+		return mlp || !slices.Contains([]scoring.Kind{scoring.Cosine, scoring.Inner, scoring.GSSF}, t.Kind)
+	})
+	return l.InBatchWeight > 0 && l.Weight == 0 && l.Positives == "pair" && products && !section.Of[ITM](v).On()
+}
+
+// tiles says whether this step's does.
+func (s *Step) tiles() bool {
+	return s.TileFrom > 0 && s.Rows*s.All() >= s.TileFrom && Tiles(s.Config) && s.Interaction == nil && s.Judge == nil &&
+		s.Uniform == 0
+}
+
+// tiled is the loss of within by tiles.
+func (s *Step) tiled(score Score) *gorgonia.Node {
+	images, w := score.fold(s.Online.Image.Features, Image)
+	images, texts := score.Temperature.Divide(combine([]float32{w}, gorgonia.Nodes{images})), s.Online.Text.Features
+	if !s.splits() {
+		return contrast.Tiled(images, texts, s.Own(), true)
+	}
+	return Mean(contrast.Tiled(images, s.Gather(texts), s.Own(), false),
+		contrast.Tiled(texts, s.Gather(images), s.Own(), false))
 }
 
 // textsOf are the logits of the batch's texts with all images, (B, N), where i2t (B, N) are those of its images with

@@ -2,6 +2,8 @@ package run
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/geoalign/geoalign/compute/parallel"
@@ -33,6 +35,8 @@ type Plan struct {
 	DeviceMB     float64 `json:"device_mb,omitempty"`      // of its memory that the steps took at most
 	DeviceFreeMB float64 `json:"device_free_mb,omitempty"` // that this program has or could have
 	RankRows     int     `json:"rows_per_rank,omitempty"`  // of a batch, of each of several processes
+	// Devices are the machine and the GPU of each of several processes; nil without GPUs.
+	Devices []string `json:"devices,omitempty"`
 
 	Engine  string `json:"engine"`           // what it ran on
 	Samples int    `json:"samples"`          // of a step
@@ -97,10 +101,30 @@ func (r *Run) plan(ctx context.Context) (Plan, error) {
 		}
 		now, most := d.Allocated()
 		p.DeviceMB, p.DeviceFreeMB = memory.MB(most), memory.MB(free+now)
+		if p.Devices, err = devices(r.group, d); err != nil {
+			return p, err
+		}
 	}
 	p.StepSeconds = median.Of(times).Seconds()
 	p.RunSeconds = p.StepSeconds * float64(p.Steps)
 	return p, nil
+}
+
+// devices tells the machine and the GPU of each of several ranks.
+func devices(g parallel.Group, d *cuda.Device) (list []string, err error) {
+	if g.Size() == 1 {
+		return nil, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine without a name"
+	}
+	x := d.Info()
+	all, err := g.GatherBytes(fmt.Appendf(nil, "%s on %s, cuda:%d, GPU-%s", x.Name, host, x.Index, x.UUID))
+	for _, text := range all {
+		list = append(list, string(text))
+	}
+	return list, err
 }
 
 // planFit is plan of a system without steps: it makes the fit.

@@ -38,7 +38,7 @@ func TestEmbedWithoutUnreadablePictures(t *testing.T) {
 		"data.captions.train_files="+pictured(t, root, "train", 12, nil, nil, false), "data.captions.val_files="+pictured(t, root, "val", 13, []int{4, 11}, []int{7}, false)), run.Options{})
 	m := check.Get(run.Open(dir, run.OpenOptions{}))(t)
 	defer m.Close()
-	done := check.Get(embed.Split(t.Context(), m, "val", "", nil))(t)
+	done := check.Get(embed.Split(t.Context(), m, "val", "", 0, nil))(t)
 	if done.Images != 10 || done.Texts != 20 || done.LeftOut != 3 || done.Account.Unused() != 3 || !strings.Contains(done.Account.String(), "13 images: 10 used; left out: ") {
 		t.Errorf("%+v, %s", done, done.Account)
 	}
@@ -132,7 +132,7 @@ func TestRegionSizes(t *testing.T) {
 		t.Errorf("%d regions of %d features are stored", o.Config.Data.Regions.Most, r)
 	}
 	out := filepath.Join(t.TempDir(), "gallery")
-	if _, err := embed.Split(t.Context(), o, "val", out, nil); err != nil {
+	if _, err := embed.Split(t.Context(), o, "val", out, 0, nil); err != nil {
 		t.Error(err)
 	}
 	refused := func(what string, err error, want string) {
@@ -234,7 +234,7 @@ func TestEmbedTrained(t *testing.T) {
 	defer o.Close()
 	check.OK(t, o.Load())
 	m := o.Model
-	if done, err := embed.Split(t.Context(), o, "test", filepath.Join(dir, "features"), nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
+	if done, err := embed.Split(t.Context(), o, "test", filepath.Join(dir, "features"), 0, nil); err != nil || done.Images != 12 || done.Dim != 8 || done.Step != 8 {
 		t.Errorf("%+v, error %v", done, err)
 	}
 	if o.Model != m {

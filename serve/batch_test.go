@@ -19,6 +19,7 @@ import (
 	"github.com/geoalign/geoalign/data/transform"
 	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/search"
 )
 
 // together sends requests that wait while another one is encoded, so that they are one batch, and returns their answers.
@@ -150,7 +151,7 @@ func TestExactQueriesBesideOthers(t *testing.T) {
 func TestRecallSaysOfHowMany(t *testing.T) {
 	path := makeGallery(t, 100)
 	open := func(ctx context.Context) (*Source, error) {
-		return Open(ctx, path, OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2}})
+		return Open(ctx, path, OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2, Codes: search.Bits}})
 	}
 	s := check.Get(New(t.Context(), Options{Open: open}))(t)
 	defer s.Close()
@@ -165,6 +166,8 @@ func TestRecallSaysOfHowMany(t *testing.T) {
 		s.Handler().ServeHTTP(w, r)
 		if got := w.Body.String(); w.Code != http.StatusOK || !strings.Contains(got, `"index":true`) || !strings.Contains(got, `"recall_k":10`) {
 			t.Errorf("%s: %d %s", path, w.Code, got)
+		} else if body == "" && !strings.Contains(got, `"index_codes":"bits"`) {
+			t.Errorf("%s: %s", path, got)
 		}
 	}
 }

@@ -23,7 +23,8 @@ type infoReply struct {
 	Metric     string     `json:"metric"` // of texts and images, and of vectors
 	Index      bool       `json:"index"`
 	Recall     float64    `json:"recall"`
-	RecallK    int        `json:"recall_k"` // neighbours of a query that it was measured with; 0 without an index
+	RecallK    int        `json:"recall_k"`              // neighbours of a query that it was measured with; 0 without an index
+	Codes      string     `json:"index_codes,omitempty"` // bytes or bits; left out without an index
 	Step       int        `json:"step,omitempty"`
 	Writable   bool       `json:"writable,omitempty"`
 	Texts      bool       `json:"text_queries"`
@@ -56,7 +57,7 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) error {
 	}
 	can := func(side string) bool { return x.Encoder != nil && x.Encoder.Reads(side) == nil }
 	reply(w, http.StatusOK, infoReply{x.Gallery.Version(), x.Side, x.own.Rows(), x.Gallery.Dim(), x.Gallery.Meta.Score, string(x.cross.Metric()), index,
-		recall, x.cross.RecallK(), x.Gallery.Meta.Step, x.Writer != nil, can(gallery.Text), can(gallery.Image), x.Picture != nil,
+		recall, x.cross.RecallK(), string(x.cross.Codes()), x.Gallery.Meta.Step, x.Writer != nil, can(gallery.Text), can(gallery.Image), x.Picture != nil,
 		width(gallery.Text), width(gallery.Image), infoLimits{l.Body, l.Pixels, l.Text, l.K}})
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 // OpenOptions say how a gallery is opened to be served.
 type OpenOptions struct {
 	Checkpoint string          // that encodes queries; empty: the one that the gallery names
+	Texts      TextServer      // that encodes texts instead of a checkpoint
 	NoModel    bool            // queries are rows and vectors, and no checkpoint is opened
 	Run        run.OpenOptions // of the checkpoint
 	Side       string          // whose rows are searched; empty: images where there are any
@@ -66,7 +67,7 @@ func (m *opened) open(path string) (g *gallery.Gallery, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !m.o.NoModel && (m.o.Checkpoint != "" || g.Meta.Model != "") {
+	if !m.o.NoModel && m.o.Texts.URL == "" && (m.o.Checkpoint != "" || g.Meta.Model != "") {
 		if m.model, err = embed.OpenQueries(g, m.o.Checkpoint, m.o.Run); err != nil {
 			return nil, errors.Join(fmt.Errorf("%w\n(--no-model serves rows and vectors without one)", err), g.Close())
 		}
@@ -104,14 +105,22 @@ func (m *opened) source(ctx context.Context, g *gallery.Gallery, engine *compute
 	}
 	if m.model != nil {
 		s.Encoder = m.model
+	} else if m.o.Texts.URL != "" {
+		if s.Encoder, err = openRemote(ctx, m.o.Texts, g); err != nil {
+			return s, err
+		}
 	}
+	index := m.o.Index
 	for _, from := range []string{gallery.Text, gallery.Image} {
 		v, err := g.View(s.Side, from)
 		if err != nil {
 			return s, err
 		}
-		if err := v.UseIndex(ctx, engine, m.o.Index); err != nil {
+		if err := v.UseIndex(ctx, engine, index); err != nil {
 			return s, err
+		}
+		if codes := v.Codes(); codes != "" {
+			m.o.Index.Codes = codes // the next generation of the files keeps them
 		}
 	}
 	if err := s.OpenPictures(m.model, m.o); err != nil {

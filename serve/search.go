@@ -301,13 +301,16 @@ func (s *Server) image(q *query, text string) error {
 }
 
 // vector checks features of the gallery's space.
-func vector(q *query, x []float64) (err error) {
-	if len(x) != q.on.Gallery.Dim() {
-		return bad("vector has %d numbers, the rows of the gallery have %d", len(x), q.on.Gallery.Dim())
+func vector(q *query, x []float64) error {
+	all, err := numbers("vector", x)
+	if err != nil {
+		return err
+	}
+	if q.vector, err = q.on.Gallery.Channels(all); err != nil {
+		return bad("vector %v", err)
 	}
 	q.view = q.on.vectors()
-	q.vector, err = numbers("vector", x)
-	return err
+	return nil
 }
 
 // stored checks features of a side that the model is to map.

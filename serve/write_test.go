@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,7 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/check"
+	"github.com/geoalign/geoalign/internal/safetensors"
+	"github.com/geoalign/geoalign/search"
 )
 
 // answered sends a request that must succeed and decodes the answer.
@@ -175,6 +180,86 @@ func TestMergeWhileServing(t *testing.T) {
 	if info.Rows != 20+3*7 {
 		t.Errorf("%d rows", info.Rows)
 	}
+}
+
+// TestMergeKeepsCodes: the index of merged rows keeps what the one before kept.
+func TestMergeKeepsCodes(t *testing.T) {
+	dir := makeGallery(t, 50)
+	o := OpenOptions{NoModel: true, Index: gallery.IndexOptions{From: 2, Codes: search.Bits}}
+	check.OK(t, check.Get(Open(t.Context(), dir, o))(t).Close())
+	o = OpenOptions{NoModel: true, Writable: true, Index: gallery.IndexOptions{From: 2}}
+	s := newServerOf(t, Options{}, func(testing.TB, string, *fake, *sync.Map) func(context.Context) (*Source, error) {
+		return func(ctx context.Context) (*Source, error) { return Open(ctx, dir, o) }
+	}, dir)
+	answered[putReply](t, s, "PUT", "/v1/items", `{"items": [{"id": "new", "vector": [1, 2, 3, 4]}]}`)
+	check.OK(t, s.merge(t.Context(), s.Source()))
+	if _, text := s.do("GET", "/v1/info", ""); !strings.Contains(text, `"rows":51`) || !strings.Contains(text, `"index_codes":"bits"`) {
+		t.Error(text)
+	}
+}
+
+// BenchmarkPut: a client puts 250 rows of width 384 at a time in a gallery of 110,000, and another one searches it
+// without a pause.
+func BenchmarkPut(b *testing.B) {
+	const c, n, each = 384, 110_000, 250
+	dir, r := b.TempDir(), rand.New(rand.NewPCG(1, 2))
+	row := func(dst []float32) error {
+		for i := range dst {
+			dst[i] = r.Float32() - 0.5
+		}
+		return nil
+	}
+	m := gallery.Manifest{Version: 1, Side: gallery.Image, Dim: c, Rows: n, Complete: true,
+		Meta: gallery.Meta{Score: "cosine", Product: true, Space: "sphere"}}
+	x := safetensors.Lazy{Len: n * c, Fill: row}
+	m.Shards = []gallery.Shard{check.Get(gallery.WriteShard(dir, "images-00000", []safetensors.Tensor{
+		{Name: gallery.Image, Shape: []int{n, c}, Data: x}}, m.Meta, n, func(i int) any { return gallery.Item{Row: i} }))(b)}
+	check.OK(b, m.Write(dir))
+	s := newServerOf(b, Options{}, func(testing.TB, string, *fake, *sync.Map) func(context.Context) (*Source, error) {
+		return func(ctx context.Context) (*Source, error) {
+			return Open(ctx, dir, OpenOptions{NoModel: true, Writable: true, Index: gallery.IndexOptions{From: 1 << 30}})
+		}
+	}, dir)
+	item := func() string {
+		v := make([]float32, c)
+		check.OK(b, row(v))
+		return string(check.Get(json.Marshal(v))(b))
+	}
+	var requests []string
+	for k := range 16 {
+		var items []string
+		for i := range each {
+			items = append(items, fmt.Sprintf(`{"id": "new %d", "vector": %s, "payload": {"k": %d}}`, k*each+i, item(), i))
+		}
+		requests = append(requests, `{"items": [`+strings.Join(items, ",")+`]}`)
+	}
+	query := `{"vector": ` + item() + `, "k": 10}`
+	ended, took := make(chan struct{}), []float64{}
+	var searching sync.WaitGroup
+	searching.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				start := time.Now()
+				if code, text := s.do("POST", "/v1/search", query); code != 200 {
+					b.Error(code, text)
+				}
+				took = append(took, time.Since(start).Seconds())
+			}
+		}
+	})
+	for i := 0; b.Loop(); i++ {
+		if code, text := s.do("PUT", "/v1/items", requests[i%len(requests)]); code != 200 {
+			b.Error(code, text)
+		}
+	}
+	close(ended)
+	searching.Wait()
+	slices.Sort(took)
+	b.ReportMetric(float64(b.N*each)/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(took[len(took)/2], "search-s")
 }
 
 // requests is how many requests TestMemoryStays sends.

@@ -14,7 +14,9 @@ package space
 
 import (
 	"fmt"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 )
 
@@ -96,6 +98,26 @@ func (s Space) Leading(dim int) (Space, error) {
 		s.Dim, s.Spheres, s.Tokens = dim, dim/n, false
 	}
 	return s, nil
+}
+
+// Truncate appends the leading channels of rows (n, C) to dst, as points of s, which Leading returned: on one sphere they
+// are scaled to length 1.
+func (s Space) Truncate(dst, rows []float32, c int) []float32 {
+	for row := range slices.Chunk(rows, c) {
+		row = row[:s.Dim]
+		scale := float32(1)
+		if s.One() {
+			sum := 0.0
+			for _, v := range row {
+				sum += float64(v) * float64(v)
+			}
+			scale = float32(1 / max(math.Sqrt(sum), 1e-12))
+		}
+		for _, v := range row {
+			dst = append(dst, scale*v)
+		}
+	}
+	return dst
 }
 
 // Groups returns m, the number of equal groups of channels: at least 1.

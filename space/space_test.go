@@ -1,6 +1,7 @@
 package space_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,25 @@ func TestLeading(t *testing.T) {
 		s, _ := space.Parse(c.name, 12)
 		if _, err := s.Leading(c.dim); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d of %s: got error %v, want one with %q", c.dim, c.name, err, c.want)
+		}
+	}
+}
+
+// TestTruncate: leading channels are unit vectors on one sphere, and stay as they are elsewhere.
+func TestTruncate(t *testing.T) {
+	rows := []float32{3, 4, 12, 0, 0, 0, -2, 1} // two of four channels
+	for _, c := range []struct {
+		name string
+		dim  int
+		want []float32
+	}{
+		{"sphere", 2, []float32{9, 0.6, 0.8, 0, 0}}, {"euclid", 3, []float32{9, 3, 4, 12, 0, 0, -2}},
+		{"Ob(1,4)", 2, []float32{9, 3, 4, 0, 0}}, {"Ob(2,2)", 2, []float32{9, 0.6, 0.8, 0, 0}},
+	} {
+		s, _ := space.Parse(c.name, 4)
+		s, err := s.Leading(c.dim)
+		if got := s.Truncate([]float32{9}, rows, 4); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%d of %s: got %v and error %v, want %v", c.dim, c.name, got, err, c.want)
 		}
 	}
 }

@@ -108,10 +108,11 @@ func NewSession(cfg config.Config, o Options) (*Session, error) {
 	if s.group.Size() > 1 {
 		grads := s.model.Params().Grads()
 		total := grads
+		_, _, there, _ := s.model.Params().Device()
 		if s.sum != nil {
-			total = s.sum
+			total, there = s.sum, s.sumThere
 		}
-		s.sums = newSums(s.group, s.model, grads, total, cfg.Parallel.BucketMB<<20/4)
+		s.sums = newSums(s.group, s.model, grads, total, there, cfg.Parallel.BucketMB<<20/4)
 	}
 	s.loader, err = data.NewLoader(o.Stream, data.LoaderConfig{
 		BatchSize: cfg.Train.BatchSize, Columns: s.model.Columns(),

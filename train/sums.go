@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/geoalign/geoalign/compute/parallel"
+	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/kernel/vector"
 	"github.com/geoalign/geoalign/model"
 )
@@ -20,9 +21,12 @@ var _ gradual = (*model.Trainer)(nil)
 // sums are the gradients of an update as ranks add them up: in buckets, each of which is begun as soon as the
 // backward pass of the last micro-batch has completed it, while that goes on. The buckets and their order follow from
 // the graph and from parallel.bucket_mb, and are the same on all ranks.
+//
+// A device replays the backward pass as a whole. Its gradients are complete at the end, and from then on a bucket comes
+// to the host while those before it are summed.
 type sums struct {
 	group parallel.Group
-	model gradual   // nil: gradients are complete after the backward pass
+	model gradual   // nil: gradients are complete after the backward pass, as on a device
 	grads []float32 // of a micro-batch
 	total []float32 // what is summed: grads, or the sum of those of several micro-batches
 	order []model.Span
@@ -31,17 +35,22 @@ type sums struct {
 	buckets [][]model.Span
 	several bool // micro-batches
 	told    func(k int)
+	there   *cuda.Mirror // of total on a device; nil: the host has it
 }
 
 // newSums sums total over a group, in buckets of so many values: the gradients grads of m, or the sum of those of
-// several micro-batches.
-func newSums(g parallel.Group, m System, grads, total []float32, values int) *sums {
-	s := &sums{group: g, grads: grads, total: total, several: &grads[0] != &total[0]}
+// several micro-batches. there is the mirror of total on a device, nil without one.
+func newSums(g parallel.Group, m System, grads, total []float32, there *cuda.Mirror, values int) *sums {
+	s := &sums{group: g, grads: grads, total: total, several: &grads[0] != &total[0], there: there}
 	if x, ok := m.(gradual); ok {
 		s.order = x.GradientOrder()
 		s.model = x
 	}
 	s.told = s.complete
+	if there != nil {
+		s.model = nil
+		there.Pin()
+	}
 	if s.order == nil {
 		s.model = nil
 		s.buckets = [][]model.Span{divided(len(total), values)}
@@ -114,10 +123,36 @@ func (s *sums) begin(k int) {
 
 // wait ends the watch and waits for the sums, which are begun now if they were not.
 func (s *sums) wait() error {
+	if s.there != nil {
+		return s.waitThere()
+	}
 	if s.model == nil {
 		s.begin(0)
 	} else {
 		s.model.OnGradients(nil)
 	}
 	return s.group.Wait()
+}
+
+// waitThere sums what a device has.
+func (s *sums) waitThere() error {
+	for k, bucket := range s.buckets {
+		for _, x := range bucket {
+			if err := s.there.FetchSpan(x.Lo, x.Hi); err != nil {
+				return err // which ends all ranks: the others may never begin what this one would wait for
+			}
+		}
+		s.begin(k)
+	}
+	if err := s.group.Wait(); err != nil {
+		return err
+	}
+	for _, bucket := range s.buckets {
+		for _, x := range bucket {
+			if err := s.there.StoreSpan(x.Lo, x.Hi); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

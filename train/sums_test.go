@@ -61,7 +61,7 @@ func TestGradientsTravelWhileOthersAreComputed(t *testing.T) {
 			for _, g := range paralleltest.Ranks(2) {
 				n := &noting{Group: g}
 				s := check.Get(sessionIn(t, cfg, n, nil, func(all data.Stream) data.Stream { return all }))(t)
-				s.sums = newSums(s.group, s.model, s.sums.grads, s.sums.total, 500)
+				s.sums = newSums(s.group, s.model, s.sums.grads, s.sums.total, nil, 500)
 				small, groups = append(small, s), append(groups, n)
 			}
 			for _, s := range atOnce { // and not before the end
@@ -102,7 +102,7 @@ func TestGradientsTravelWhileOthersAreComputed(t *testing.T) {
 func TestChangedGradientsWait(t *testing.T) {
 	for system, waits := range map[string]bool{"moco": false, "swav": true} {
 		s := check.Get(trySmall(t, 0, 0, viewsSets(system)...))(t)
-		sums := newSums(parallel.Single{}, s.model, s.model.Params().Grads(), s.model.Params().Grads(), 100)
+		sums := newSums(parallel.Single{}, s.model, s.model.Params().Grads(), s.model.Params().Grads(), nil, 100)
 		if (sums.model == nil) != waits || (s.pairs().GradientOrder() == nil) != waits {
 			t.Errorf("%s: sums wait for the end: %v, want %v", system, sums.model == nil, waits)
 		}

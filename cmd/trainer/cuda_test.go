@@ -282,7 +282,7 @@ func TestCUDAReports(t *testing.T) {
 		t.Errorf("doctor: %v", g)
 	}
 	env = env[:1]
-	code, stdout, stderr = spawn(t, env, slices.DeleteFunc(cudaArgs(filepath.Join(t.TempDir(), "run"), "--dry-run"), func(s string) bool { return s == "--quiet" })...)
+	code, stdout, stderr = spawn(t, env, loud(cudaArgs(filepath.Join(t.TempDir(), "run"), "--dry-run"))...)
 	if code != exitDone {
 		t.Fatal(stderr)
 	}

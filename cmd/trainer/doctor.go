@@ -29,8 +29,8 @@ func newDoctorCommand() *cobra.Command {
 		Short: "Show what this machine computes with, and the speed of a matrix product",
 		Long: `doctor shows what this machine computes with: the processors that a container's limit leaves, the
 instruction set, the speed of a transformer-sized matrix product in float32, bfloat16 and int8
-(compute.precision), whether the first NVIDIA GPU can be used (compute.device) with its memory and
-speed, or what is missing, and the MPI library for training with several processes
+(compute.precision), the NVIDIA GPUs that can be used (compute.device) with their memory and speed,
+or what is missing, and the MPI library for training with several processes
 (mpirun -n 4 trainer train).
 
 Libraries are tried in a process of their own, so one that crashes or hangs is named and skipped.
@@ -78,6 +78,7 @@ type diagnosis struct {
 	Int8     reduced   `json:"int8"`
 	MPI      mpi.Info  `json:"mpi"`
 	CUDA     gpu       `json:"cuda"`
+	MoreCUDA []gpu     `json:"more_cuda,omitempty"` // the GPUs behind the first
 }
 
 // gemmSpeed is the measured speed of C (M x N) = A (M x K) B (K x N) in float32.
@@ -109,7 +110,12 @@ func examine(options kernel.Options) (diagnosis, error) {
 		// The rows of 8 ViT-B/16 images of 224 pixels against one projection.
 		GEMM: gemmSpeed{M: 1576, N: 768, K: 768},
 		MPI:  mpi.Probe(),
-		CUDA: examineGPU(),
+		CUDA: examineGPU(0),
+	}
+	if n, err := cuda.Count(); err == nil {
+		for i := 1; i < n; i++ {
+			d.MoreCUDA = append(d.MoreCUDA, examineGPU(i))
+		}
 	}
 	e, err := kernel.New(options)
 	if err != nil {
@@ -183,7 +189,10 @@ func (d diagnosis) print(w io.Writer) {
 	for _, warning := range d.Int8.Warnings {
 		fmt.Fprintf(w, "%-10s %s\n", "", warning)
 	}
-	d.CUDA.print(w)
+	d.CUDA.print(w, "cuda")
+	for i, g := range d.MoreCUDA {
+		g.print(w, fmt.Sprint("cuda:", i+1))
+	}
 	d.printMPI(w)
 }
 
@@ -199,7 +208,7 @@ func (d diagnosis) printMPI(w io.Writer) {
 	}
 }
 
-// gpu is what doctor reports of the first NVIDIA GPU.
+// gpu is what doctor reports of an NVIDIA GPU.
 type gpu struct {
 	Found  bool      `json:"found"`
 	Info   cuda.Info `json:"info,omitzero"`
@@ -211,9 +220,9 @@ type gpu struct {
 	Reason     string  `json:"reason,omitempty"` // why it is not usable, and what to do
 }
 
-// examineGPU opens the GPU and measures it.
-func examineGPU() (g gpu) {
-	d, err := cuda.Open(cuda.Options{})
+// examineGPU opens a GPU and measures it.
+func examineGPU(index int) (g gpu) {
+	d, err := cuda.Open(cuda.Options{Index: index})
 	if err != nil {
 		g.Reason = err.Error()
 		return g
@@ -238,12 +247,12 @@ func examineGPU() (g gpu) {
 }
 
 // print says by which GPU graphs would run. To have none is not a fault.
-func (g gpu) print(w io.Writer) {
+func (g gpu) print(w io.Writer, name string) {
 	if !g.Found {
-		fmt.Fprintf(w, "cuda       not usable, which only compute.device = \"cuda\" needs: %s\n", g.Reason)
+		fmt.Fprintf(w, "%-10s not usable, which only compute.device = %q needs: %s\n", name, name, g.Reason)
 		return
 	}
-	fmt.Fprintf(w, "cuda       found %s, %.1f GiB of it free\n", g.Info, g.FreeMB/1024)
+	fmt.Fprintf(w, "%-10s found %s, %.1f GiB of it free\n", name, g.Info, g.FreeMB/1024)
 	fmt.Fprintf(w, "%-10s %.1f TFLOP/s for a float32 matrix product of %d^3, %.1f in bfloat16\n", "", g.GFLOPS/1e3,
 		g.Side, g.BF16GFLOPS/1e3)
 }

@@ -61,6 +61,10 @@ damaged, and shards whose images, texts or rows have changed since, are made ane
 
 All files have checksums, which search and inspect --verify compare.
 
+--dims 64 keeps the first 64 channels of features, scaled to length 1 again on a sphere: a
+gallery of a sixth of the size of one of 384, for a model that was trained to have them
+(objective.matryoshka.dims). Queries of such a gallery are truncated alike.
+
 With --out FILE.npy, FILE.safetensors or FILE.parquet it writes one file of features, with
 the names of its rows in FILE.jsonl, or of a table in its column name: data.pairs trains on
 such files, and other programs read them. --model encodes so with weights as they are, or
@@ -115,6 +119,8 @@ Memory holds the features of a batch and the names of a shard.`,
 	c.Flags().StringVar(&f.in.Payload, "payload", "",
 		"`file` with a JSON object per line of a list of --images, of --texts or of --rows: what else is known of it, for --filter of search")
 	c.Flags().StringVar(&f.in.Side, "side", "image", "image or text: which head reads --rows, or which side of a split goes to a file of features")
+	c.Flags().IntVar(&f.in.Dims, "dims", 0,
+		"leading channels to keep of features, for a model that objective.matryoshka.dims trained; default: all")
 	c.Flags().IntVar(&f.in.Shard, "shard", 100_000, "`inputs` of a shard of files")
 	c.Flags().BoolVar(&f.in.LeaveOut, "skip-bad", false,
 		"leave out files, lines and rows that cannot be read, with a note")
@@ -147,6 +153,9 @@ func (f *embedFlags) check(c *cobra.Command) (files bool, err error) {
 			!(name == "side" && embed.IsFeatureFile(f.out)) {
 			return false, usageError{fmt.Errorf("--%s is of --rows: name a file of features", name)}
 		}
+	}
+	if f.in.Dims < 1 && c.Flags().Changed("dims") {
+		return false, usageError{fmt.Errorf("--dims must be at least 1 (got %d)", f.in.Dims)}
 	}
 	if f.in.Shard < 1 { // 0 is the default of the library alone
 		return false, usageError{fmt.Errorf("--shard must be at least 1 (got %d)", f.in.Shard)}
@@ -230,7 +239,7 @@ func (f *embedFlags) execute(c *cobra.Command) error {
 		if err := checkFinite(t.Config, what); err != nil {
 			return err
 		}
-		done, err = embed.Split(c.Context(), t, what, f.out, bar.show)
+		done, err = embed.Split(c.Context(), t, what, f.out, f.in.Dims, bar.show)
 	}
 	bar.done()
 	if err != nil || groupOf(c).Rank() > 0 {

@@ -22,10 +22,12 @@ import (
 )
 
 func newGalleryCommand() *cobra.Command {
-	return groupCommand("gallery", "Put, delete and merge rows of a gallery",
+	return groupCommand("gallery", "Put, delete and merge rows of a gallery, and exchange them with other programs",
 		`  trainer gallery put gallery items.jsonl
-  trainer gallery delete gallery a.jpg b.jpg`,
-		newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand())
+  trainer gallery delete gallery a.jpg b.jpg
+  trainer gallery export gallery --to gallery.parquet`,
+		newGalleryPutCommand(), newGalleryDeleteCommand(), newGalleryMergeCommand(), newGalleryExportCommand(),
+		newGalleryImportCommand())
 }
 
 // changing opens a gallery to change it, has it changed, and closes it.
@@ -161,15 +163,20 @@ func (p *putting) add(ctx context.Context, line []byte) error {
 		return fmt.Errorf("an item has one of text, image and vector (got %d of them)", named)
 	}
 	var err error
-	for _, v := range in.Vector {
-		row.Features = append(row.Features, float32(v))
-	}
 	if in.Vector == nil && p.model == nil {
 		if p.model, err = p.open(); err != nil {
 			return err
 		}
 	}
 	switch {
+	case in.Vector != nil:
+		x := make([]float32, len(in.Vector))
+		for i, v := range in.Vector {
+			x[i] = float32(v)
+		}
+		if row.Features, err = p.w.Gallery().Channels(x); err != nil {
+			err = fmt.Errorf("vector %w", err)
+		}
 	case in.Text != "":
 		row.Features, err = p.model.Texts(ctx, []string{in.Text})
 	case in.Image != "":

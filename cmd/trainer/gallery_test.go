@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,7 @@ func TestGalleryCommands(t *testing.T) {
 	if m.Generation != 2 {
 		t.Errorf("generation %d", m.Generation)
 	}
-	for line, want := range map[string]string{`{"id": "a"}`: "line 1: an item has one of text, image and vector (got 0", `{"id": "a", "vector": [1]}`: "item 0: it has 1 numbers",
+	for line, want := range map[string]string{`{"id": "a"}`: "line 1: an item has one of text, image and vector (got 0", `{"id": "a", "vector": [1]}`: "line 1: vector has 1 numbers, the rows of the gallery have ",
 		`{"id": "a", "size": 1}`: "line 1: ", `{"id": "a", "text": "a red square"}`: "it is a text, and the gallery has images", `{"id": "a", "image": "none.png"}`: "none.png"} {
 		filetest.Write(t, at("bad.jsonl"), line)
 		fails(t, exitFailed, []string{"gallery", "put", at("g"), at("bad.jsonl")}, want)
@@ -91,4 +92,38 @@ func TestGalleryCommands(t *testing.T) {
 	fails(t, exitFailed, []string{"gallery", "delete", at("g"), "x"}, "another process writes to")
 	check.OK(t, w.Close())
 	check.OK(t, w.Gallery().Close())
+}
+
+// TestGalleryFiles: a gallery that was exported and imported is searched by the same model, and finds the same.
+func TestGalleryFiles(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must(t, exitDone, "import", "--from", weightstest.Stored(t, "clip"), "--set", "data.tokens=6", "--set", "compute.backend=builtin", "--out", at("run"))
+	filetest.Write(t, at("texts.txt"), "a red square\nblue circle\na dog\n")
+	filetest.Write(t, at("payload.jsonl"), `{"id": "x", "k": 1}`+"\n{}\n"+`{"k": 3}`)
+	must(t, exitDone, "embed", "--checkpoint", at("run"), "--texts", at("texts.txt"), "--payload", at("payload.jsonl"), "--out", at("g"))
+	if stdout, _ := must(t, exitDone, "gallery", "export", at("g"), "--to", at("g.parquet")); !strings.Contains(stdout, "3 rows of text of ") {
+		t.Error(stdout)
+	}
+	if stdout, _ := must(t, exitDone, "gallery", "import", at("g.parquet"), "--side", "text", "--out", at("copy")); stdout != at("copy")+" has 3 rows\n" {
+		t.Error(stdout)
+	}
+	query := []string{"--checkpoint", at("run"), "--text", "a red square", "--with-vector"}
+	_, names, was := hits(t, append(query, at("g"))...)
+	_, again, is := hits(t, append(query, at("copy"))...)
+	if !slices.Equal(names, again) || names[0] != "a red square" {
+		t.Errorf("%v, then %v", names, again)
+	}
+	for i, h := range was.Queries[0] {
+		if g := is.Queries[0][i]; g.ID != h.ID || string(g.Payload) != string(h.Payload) || !slices.Equal(g.Vector, h.Vector) {
+			t.Errorf("%+v, then %+v", h, g)
+		}
+	}
+	fails(t, exitUsage, []string{"gallery", "export", at("g")}, "--to must name a file that ends in .npy, .parquet, .csv, .faiss (got \"\")")
+	fails(t, exitFailed, []string{"gallery", "import", at("g.parquet"), "--out", at("copy")}, "is there already: name a new folder")
+	fails(t, exitUsage, []string{"gallery", "import", at("g.parquet")}, "import needs --out")
+	fails(t, exitUsage, []string{"gallery", "import", at("g.parquet"), "--out", at("h"), "--side", "x"}, "--side must be image or text")
+	fails(t, exitUsage, []string{"gallery", "import", at("g.parquet"), "--out", at("h"), "--shard", "0"}, "--shard must be at least 1 (got 0)")
+	fails(t, exitUsage, []string{"gallery", "export", at("g"), "--to", at("g.npy"), "--metric", "l2"}, "was made for the score")
+	fails(t, exitFailed, []string{"gallery", "import", at("g.parquet"), "--tensor", "none", "--out", at("h")}, "none")
 }

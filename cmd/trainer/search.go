@@ -33,10 +33,10 @@ type searchFlags struct {
 	checkpoint          string
 	text, image, vector string
 	textRows, imageRows string
-	row, k, indexFrom   int
+	row, k              int
 	in, metric, out     string
 	exact               bool
-	recall              float64
+	index               indexFlags
 
 	filter   string
 	offset   int
@@ -77,7 +77,8 @@ gallery is an error that names the file.
 Below 100,000 rows all are compared. From there on an index is built once and kept beside
 the gallery; it is built anew when any row is another one. It finds most of the nearest
 rows: the share that was measured when it was built (recall) is printed with the result.
---recall asks for another, --exact compares all rows.
+--recall asks for another, --exact compares all rows. --index-codes bits makes an index of one
+bit for each number, which takes about a sixth of the memory of bytes.
 
 --filter chooses rows by what the gallery says of them, before they are compared, so that what
 is found is exact:
@@ -106,7 +107,7 @@ keys of a hit.`,
 	overCheckpoint(c)
 	f.config.addPrompt(c)
 	f.output.add(c)
-	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
+	addGalleryFlags(c, &f.checkpoint, &f.in, &f.index)
 	c.Flags().StringVar(&f.text, "text", "", "search for a text")
 	c.Flags().StringVar(&f.image, "image", "", "search for an image `file`")
 	c.Flags().StringVar(&f.textRows, "text-features", "",
@@ -125,7 +126,6 @@ keys of a hit.`,
 	c.Flags().BoolVar(&f.vectors, "with-vector", false, "give the features of hits too; with --json")
 	c.Flags().BoolVar(&f.exact, "exact", false, "compare all rows, and use no index")
 	c.Flags().StringVar(&f.out, "out", "", "`file` to draw the images of the hits to, .png or .jpg")
-	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	return c
 }
 
@@ -139,11 +139,11 @@ func oneGallery(c *cobra.Command, args []string) error {
 }
 
 // addGalleryFlags declares what search and serve share.
-func addGalleryFlags(c *cobra.Command, checkpoint, in *string, indexFrom *int) {
+func addGalleryFlags(c *cobra.Command, checkpoint, in *string, index *indexFlags) {
 	c.Flags().StringVar(checkpoint, "checkpoint", "",
 		"run or step `folder` that encodes queries (default: the one that the gallery names)")
 	c.Flags().StringVar(in, "in", "", "image or text: the rows to search (default image where there are both)")
-	c.Flags().IntVar(indexFrom, "index-from", gallery.IndexRows, "`rows` from which an index is used")
+	index.add(c)
 }
 
 // check refuses flags that do not go together and returns the kind of query.
@@ -162,18 +162,17 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			"search needs one of --text, --image, --vector, --text-features, --image-features and --row: what to search for")}
 	case f.k < 1:
 		return "", usageError{fmt.Errorf("--k must be at least 1 (got %d)", f.k)}
-	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
-		return "", usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
-	case f.indexFrom < 1:
-		return "", usageError{fmt.Errorf("--index-from must be at least 1 (got %d)", f.indexFrom)}
 	case f.offset < 0:
 		return "", usageError{fmt.Errorf("--offset must be at least 0 (got %d)", f.offset)}
+	}
+	if err := f.index.check(c); err != nil {
+		return "", err
 	}
 	if c.Flags().Changed("filter") {
 		if f.chosen, err = gallery.ParseFilter([]byte(f.filter)); err != nil {
 			return "", usageError{fmt.Errorf("--%w", err)}
 		}
-		if err := apart(c, "filter", "recall"); err != nil {
+		if err := apart(c, "filter", "recall", "index-codes"); err != nil {
 			return "", err
 		}
 	}
@@ -193,7 +192,7 @@ func (f *searchFlags) check(c *cobra.Command) (mode string, err error) {
 			return "", err
 		}
 	}
-	return mode, apart(c, "exact", "recall")
+	return mode, apart(c, "exact", "recall", "index-codes")
 }
 
 // found is what search prints.
@@ -205,6 +204,7 @@ type found struct {
 	Index   bool       `json:"index"`
 	Recall  float64    `json:"recall"`   // that was measured of the index, 1 without
 	RecallK int        `json:"recall_k"` // neighbours of a query that it was measured with, 0 without
+	Codes   string     `json:"index_codes,omitempty"`
 	Seconds float64    `json:"seconds"`
 	Chosen  *int       `json:"chosen,omitempty"` // rows of the filter
 	Queries [][]hitRow `json:"queries"`          // the hits of each query
@@ -254,17 +254,16 @@ func (f *searchFlags) execute(c *cobra.Command, path string) error {
 		bar := newPhaseBar(c.ErrOrStderr(), f.output.quiet)
 		defer bar.done()
 		note := f.output.note(c)
-		err := view.UseIndex(c.Context(), s.engine, gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
-			Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
-			Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }})
+		err := view.UseIndex(c.Context(), s.engine, f.index.options(bar, note))
 		bar.done()
 		if err != nil {
 			return err
 		}
+		f.index.noteUnused(note, view.Rows())
 	}
 	result := found{Gallery: path, Side: side, Rows: view.Rows(), Metric: string(view.Metric())}
 	result.Recall, result.Index = view.Indexed()
-	result.RecallK = view.RecallK()
+	result.RecallK, result.Codes = view.RecallK(), string(view.Codes())
 	if err := s.search(c.Context(), view, &result); err != nil {
 		return err
 	}
@@ -316,7 +315,7 @@ func (s *lookup) query(ctx context.Context, mode string) (err error) {
 		s.skip = []int32{int32(s.flags.row)}
 	case "vector":
 		s.from = s.other()
-		s.queries, err = readRows(s.flags.vector, s.g.Dim())
+		s.queries, err = readRows(s.flags.vector, s.g)
 	default: // what the model encodes
 		if s.model, err = embed.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
 			return err
@@ -385,25 +384,28 @@ func (s *lookup) encodeImage(ctx context.Context) ([]float32, error) {
 // maxVectors is the most queries of a file.
 const maxVectors = 10_000
 
-// readRows reads all rows of a file of features.
-func readRows(path string, width int) ([]float32, error) {
+// readRows reads all rows of a file of features, as those of the gallery.
+func readRows(path string, g *gallery.Gallery) ([]float32, error) {
 	m, err := features.OpenMatrix(path, "")
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	switch {
-	case m.Width() != width:
-		return nil, fmt.Errorf("--vector %s: its rows have %d numbers, those of the gallery %d: give features of the same model", path, m.Width(), width)
-	case m.Rows() > maxVectors:
+	if m.Rows() > maxVectors {
 		return nil, fmt.Errorf("--vector %s has %s: at most %s are searched for at once", path,
 			words.Count(m.Rows(), "row"), words.Thousands(maxVectors))
 	}
-	x := make([]float32, m.Rows()*width)
+	var x []float32
+	row := make([]float32, m.Width())
 	for i := range m.Rows() {
-		if err := m.Row(i, x[i*width:(i+1)*width]); err != nil {
+		if err := m.Row(i, row); err != nil {
 			return nil, err
 		}
+		own, err := g.Channels(row)
+		if err != nil {
+			return nil, fmt.Errorf("--vector %s: row %d %w: give features of the same model", path, i, err)
+		}
+		x = append(x, own...)
 	}
 	return x, nil
 }
@@ -502,7 +504,7 @@ func (r *found) print(out io.Writer) error {
 		how = fmt.Sprintf("%s of the filter compared", words.Thousands(*r.Chosen))
 	}
 	if r.Index {
-		how = fmt.Sprintf("by an index with a measured recall@%d of %.3f", r.RecallK, r.Recall)
+		how = fmt.Sprintf("by an index of %s with a measured recall@%d of %.3f", r.Codes, r.RecallK, r.Recall)
 	}
 	_, err := fmt.Fprintf(out, "%s of %s by %s, %s, %.1f ms\n", words.Count(r.Rows, "row"), r.Side, r.Metric, how,
 		1e3*r.Seconds)

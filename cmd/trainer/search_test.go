@@ -157,7 +157,15 @@ func TestEmbedFilesAndSearch(t *testing.T) {
 		t.Errorf("no index: %+v", all)
 	}
 	text, _ := must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5")
-	contains(t, text, "by an index with a measured recall@6 of ") // seven rows have six others
+	contains(t, text, "by an index of bytes with a measured recall@6 of ") // seven rows have six others
+	text, stderr = must(t, exitDone, "search", out, "--row", "5", "--k", "2", "--index-from", "5", "--index-codes", "bits")
+	contains(t, text, "by an index of bits with a measured recall@6 of ")
+	contains(t, stderr, "is an index of bytes, and one of bits is asked for; that is done now")
+	if _, _, all = hits(t, out, "--row", "5", "--k", "2", "--index-from", "5"); all.Codes != "bits" {
+		t.Errorf("the index of bits was not kept: %+v", all)
+	}
+	_, stderr = must(t, exitDone, "search", out, "--row", "5", "--index-codes", "bytes")
+	contains(t, stderr, "--index-codes changes nothing: an index is used from 100,000 rows on, and there are 7")
 
 	for want, more := range map[string][]string{
 		"another --shard":                       {"--shard", "4"},
@@ -263,6 +271,8 @@ func TestEmbedTextsAndLists(t *testing.T) {
 		"--recall must be above 0":    {out, "--row", "1", "--recall", "2"},
 		"--k must be at least 1":      {out, "--row", "1", "--k", "0"},
 		"--index-from must be at":     {out, "--row", "1", "--index-from", "0"},
+		"--index-codes must be bytes": {out, "--row", "1", "--index-codes", "bit"},
+		"--exact and --index-codes":   {out, "--row", "1", "--index-codes", "bits", "--exact"},
 		"has neither features.safe":   {dir, "--row", "1"},
 		"there is no row 99":          {out, "--row", "99"},
 		"has no rows of the side ima": {out, "--row", "1", "--in", "image"},
@@ -415,7 +425,7 @@ func TestEmbedRowsAndSearchVectors(t *testing.T) {
 	}
 	fails(t, exitFailed, []string{"search", out, "--text", "words"}, "reads stored features: query by a row, a vector or features")
 	fails(t, exitFailed, []string{"search", texts, "--text", "words"}, "does not say of what model it is")
-	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "its rows have 6 numbers, those of the gallery 16")
+	fails(t, exitFailed, []string{"search", out, "--vector", texts}, "row 0 has 6 numbers, the rows of the gallery have 16")
 	fails(t, exitUsage, []string{"search", out, "--text-features", filepath.Join(queries, "texts-00000.safetensors")}, "its rows have 16 numbers, and the head of the side text reads 6")
 	fails(t, exitUsage, []string{"embed", "--checkpoint", ck, "--texts", "x"}, "embed files of them with --rows")
 	wide := filepath.Join(ck, "wide.safetensors")

@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/geoalign/geoalign/gallery"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/serve"
 )
+
+// textKeyVariable has the key of --text-url.
+const textKeyVariable = "GEOALIGN_TEXT_KEY"
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
@@ -29,12 +32,12 @@ type serveFlags struct {
 	tlsKey     string
 	roots      []string
 	checkpoint string
+	texts      serve.TextServer
 	noModel    bool
 	writable   bool
 	mcp        bool
 	in         string
-	indexFrom  int
-	recall     float64
+	index      indexFlags
 	bodyMiB    int
 	limits     serve.Limits
 
@@ -69,8 +72,9 @@ and at the address of --admin, which has connections of its own:
 It listens to this machine alone, or at a socket that this user alone may connect to
 (--listen unix:PATH). --public lets others ask: give it a token (--token-file, or the variable
 GEOALIGN_TOKEN) and TLS (--tls-cert, --tls-key), or put a proxy before it. Texts and images of
-queries are encoded by the checkpoint that the gallery names, or by --checkpoint. Queries that
-come at the same time are encoded and searched for together.
+queries are encoded by the checkpoint that the gallery names, or by --checkpoint, and texts of a
+gallery of another program's vectors by the server that --text-url names. Queries that come at
+the same time are encoded and searched for together.
 
 --mcp listens nowhere: a program with a language model starts serve and calls its tools, search
 and explain, over standard input and output (Model Context Protocol).
@@ -111,12 +115,14 @@ func (f *serveFlags) add(c *cobra.Command) {
 		"`folder` that thumbnails may be read from beside that of the gallery's images (repeatable)")
 	c.Flags().BoolVar(&f.public, "public", false,
 		"listen to other machines too: everybody who can reach the address may search")
-	addGalleryFlags(c, &f.checkpoint, &f.in, &f.indexFrom)
+	addGalleryFlags(c, &f.checkpoint, &f.in, &f.index)
+	c.Flags().StringVar(&f.texts.URL, "text-url", "",
+		"`URL` of a server that encodes texts, in the form of OpenAI's /v1/embeddings; its key is the variable "+textKeyVariable)
+	c.Flags().StringVar(&f.texts.Model, "text-model", "", "`name` of the model that requests to --text-url ask for")
 	c.Flags().BoolVar(&f.noModel, "no-model", false, "open no checkpoint: queries are rows and vectors")
 	c.Flags().BoolVar(&f.writable, "writable", false, "let clients put and delete rows")
 	c.Flags().BoolVar(&f.mcp, "mcp", false,
 		"answer the program that starts this one over the Model Context Protocol, on standard input and output")
-	c.Flags().Float64Var(&f.recall, "recall", 0, "`share` of the nearest rows that an index is to find (default 0.95)")
 	c.Flags().IntVar(&f.limits.K, "max-k", 100, "most hits of a query")
 	c.Flags().IntVar(&f.limits.Requests, "max-requests", 256, "requests answered at once; more get 503")
 	c.Flags().IntVar(&f.limits.PerClient, "max-per-client", 128, "of them, those of one address; more get 429")
@@ -134,7 +140,7 @@ func (f *serveFlags) check(c *cobra.Command) error {
 	for name, v := range map[string]int{
 		"max-k": f.limits.K, "max-requests": f.limits.Requests, "max-per-client": f.limits.PerClient,
 		"max-conns": f.limits.Conns, "max-conns-per-client": f.limits.EachConns,
-		"max-body": f.bodyMiB, "max-pixels": f.limits.Pixels, "index-from": f.indexFrom,
+		"max-body": f.bodyMiB, "max-pixels": f.limits.Pixels,
 	} {
 		if v < 1 {
 			return usageError{fmt.Errorf("--%s must be at least 1 (got %d)", name, v)}
@@ -145,12 +151,25 @@ func (f *serveFlags) check(c *cobra.Command) error {
 		return usageError{fmt.Errorf("--max-body must be at most 1024 MiB (got %d)", f.bodyMiB)}
 	case f.limits.Answer < time.Millisecond:
 		return usageError{fmt.Errorf("--timeout must be at least 1ms (got %v)", f.limits.Answer)}
-	case c.Flags().Changed("recall") && !(f.recall > 0 && f.recall <= 1):
-		return usageError{fmt.Errorf("--recall must be above 0 and at most 1 (got %v)", f.recall)}
 	}
-	if err := apart(c, "no-model", "checkpoint", "config", "set", "seed"); err != nil {
+	if err := f.index.check(c); err != nil {
 		return err
 	}
+	for _, one := range []string{"no-model", "text-url"} {
+		if err := apart(c, one, "checkpoint", "config", "set", "seed"); err != nil {
+			return err
+		}
+	}
+	if err := apart(c, "no-model", "text-url"); err != nil {
+		return err
+	}
+	switch u, err := url.Parse(f.texts.URL); {
+	case f.texts.URL == "" && f.texts.Model != "":
+		return usageError{errors.New("--text-model is of --text-url: name a server")}
+	case f.texts.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == ""):
+		return usageError{fmt.Errorf("--text-url must be an address as http://127.0.0.1:8081/v1/embeddings (got %q)", f.texts.URL)}
+	}
+	f.texts.Key = os.Getenv(textKeyVariable)
 	if err := apart(c, "mcp", "listen", "admin", "public", "token-file", "tls-cert", "tls-key", "writable"); err != nil {
 		return err
 	}
@@ -191,13 +210,15 @@ func (f *serveFlags) execute(c *cobra.Command, path string) error {
 				return nil, err
 			}
 		}
-		return serve.Open(ctx, path, serve.OpenOptions{
-			Checkpoint: f.checkpoint, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
-			Run: opening(c, &f.config, f.quiet),
-			Index: gallery.IndexOptions{From: f.indexFrom, Recall: f.recall,
-				Progress: func(stage string, done, of int) { bar.show("index: "+stage, done, of) },
-				Say:      func(format string, args ...any) { fmt.Fprintf(note, "note: "+format+"\n", args...) }},
+		s, err := serve.Open(ctx, path, serve.OpenOptions{
+			Checkpoint: f.checkpoint, Texts: f.texts, NoModel: f.noModel, Writable: f.writable, Side: f.in, MaxPixels: f.limits.Pixels, Roots: f.roots,
+			Run:   opening(c, &f.config, f.quiet),
+			Index: f.index.options(bar, note),
 		})
+		if err == nil {
+			f.index.noteUnused(note, s.Gallery.Rows(s.Side))
+		}
+		return s, err
 	}
 	if f.mcp {
 		return f.serveMCP(c, serve.Options{Open: open, Limits: f.limits, Log: note})

@@ -113,6 +113,11 @@ func TestServe(t *testing.T) {
 	fails(t, exitFailed, []string{"serve", dir, "--listen", "127.0.0.1:0"}, "has neither features.safetensors nor index.json")
 	check.OK(t, os.Rename(filepath.Join(dir, "checkpoints"), filepath.Join(dir, "gone")))
 	fails(t, exitFailed, []string{"serve", gallery, "--listen", "127.0.0.1:0"}, "which is not there: name a copy with --checkpoint", "--no-model serves")
+	fails(t, exitUsage, []string{"serve", gallery, "--text-url", "localhost:8081"}, "--text-url must be an address as http://127.0.0.1:8081/v1/embeddings")
+	fails(t, exitUsage, []string{"serve", gallery, "--text-model", "m"}, "--text-model is of --text-url: name a server")
+	fails(t, exitUsage, []string{"serve", gallery, "--text-url", "http://x/", "--checkpoint", dir}, "--text-url and --checkpoint")
+	fails(t, exitUsage, []string{"serve", gallery, "--text-url", "http://x/", "--no-model"}, "--no-model and --text-url")
+	fails(t, exitFailed, []string{"serve", gallery, "--listen", "127.0.0.1:0", "--text-url", "http://127.0.0.1:1/v1/embeddings"}, "the text server http://127.0.0.1:1/v1/embeddings: ")
 }
 
 // A gallery of features is asked by features of the other encoder, and answers what search does.

@@ -198,6 +198,9 @@ func printPlan(w io.Writer, p run.Plan) {
 		fmt.Fprintf(w, "%d processes with %s of each batch and this memory each, %.1f MB together\n", p.Processes,
 			words.Count(p.RankRows, "row"), float64(p.Processes)*p.MemoryMB())
 	}
+	for rank, device := range p.Devices {
+		fmt.Fprintf(w, "rank %d: %s\n", rank, device)
+	}
 	fmt.Fprintf(w, "%d nodes a step, %.3f s a step with %s", p.Nodes, p.StepSeconds, p.Engine)
 	if p.Steps > 0 {
 		fmt.Fprintf(w, ", about %s for %s of %s", schedule.Seconds(p.RunSeconds).Round(time.Second),

@@ -67,6 +67,8 @@ type Info struct {
 	Driver          int    `json:"driver"`       // version of CUDA that the driver is for, 1000 major + 10 minor
 	NVRTC           string `json:"nvrtc"`
 	CuBLASLt        string `json:"cublaslt"`
+	Index           int    `json:"index"`
+	UUID            string `json:"uuid"` // as nvidia-smi -L shows it behind "GPU-"; no other GPU has it
 }
 
 // String is one line about the device.
@@ -107,30 +109,50 @@ func Open(o Options) (_ *Device, err error) {
 	return d, d.startMatrix()
 }
 
-// start makes a context on the device.
-func (d *Device) start() error {
-	if err := d.driver.do("cuInit", 0); err != nil {
-		return fmt.Errorf("%w: nvidia-smi shows whether a GPU and its driver are there, and CUDA_VISIBLE_DEVICES may hide it", err)
+// Count returns the number of devices that this process sees: CUDA_VISIBLE_DEVICES hides some.
+func Count() (int, error) {
+	l, err := driverPart.open()
+	if err != nil {
+		return 0, err
+	}
+	d := &driver{library: l}
+	return d.count()
+}
+
+// count starts the driver and returns the number of devices.
+func (d *driver) count() (int, error) {
+	if err := d.do("cuInit", 0); err != nil {
+		return 0, fmt.Errorf("%w: nvidia-smi shows whether a GPU and its driver are there, and CUDA_VISIBLE_DEVICES may hide it", err)
 	}
 	n := new(int32)
-	if err := d.driver.do("cuDeviceGetCount", uintptr(unsafe.Pointer(n))); err != nil {
+	err := d.do("cuDeviceGetCount", uintptr(unsafe.Pointer(n)))
+	return int(*n), err
+}
+
+// start makes a context on the device.
+func (d *Device) start() error {
+	n, err := d.driver.count()
+	if err != nil {
 		return err
 	}
-	if d.options.Index < 0 || d.options.Index >= int(*n) {
-		return fmt.Errorf("cuda: there is no device %d: %d are visible (CUDA_VISIBLE_DEVICES)", d.options.Index, *n)
+	if d.options.Index < 0 || d.options.Index >= n {
+		return fmt.Errorf("cuda: there is no device %d: %d are visible (CUDA_VISIBLE_DEVICES)", d.options.Index, n)
 	}
 	device := new(int32)
 	if err := d.driver.do("cuDeviceGet", uintptr(unsafe.Pointer(device)), uintptr(d.options.Index)); err != nil {
 		return err
 	}
-	name := make([]byte, 256)
+	name, uuid := make([]byte, 256), make([]byte, 16)
 	version, bytes := new(int32), new(uint64)
-	err := cause.Join(
+	err = cause.Join(
 		d.driver.do("cuDeviceGetName", uintptr(unsafe.Pointer(&name[0])), uintptr(len(name)), uintptr(*device)),
+		d.driver.do("cuDeviceGetUuid_v2", uintptr(unsafe.Pointer(&uuid[0])), uintptr(*device)),
 		d.driver.do("cuDriverGetVersion", uintptr(unsafe.Pointer(version))),
 		d.driver.do("cuDeviceTotalMem_v2", uintptr(unsafe.Pointer(bytes)), uintptr(*device)),
 	)
 	d.info.Name, _, _ = strings.Cut(string(name), "\x00")
+	d.info.Index = d.options.Index
+	d.info.UUID = fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
 	d.info.Driver, d.info.Bytes = int(*version), int64(*bytes)
 	for _, a := range []struct {
 		which int

@@ -12,7 +12,7 @@ import (
 // driverFunctions are those of the driver that are called (CUDA driver API, cuda.h).
 var driverFunctions = []string{
 	"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
-	"cuDeviceTotalMem_v2",
+	"cuDeviceTotalMem_v2", "cuDeviceGetUuid_v2",
 	"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent", "cuCtxSynchronize",
 	"cuMemGetInfo_v2",
 	"cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuMemHostRegister_v2", "cuMemHostUnregister",

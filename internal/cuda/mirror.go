@@ -27,6 +27,7 @@ type Mirror struct {
 	// shadow holds the values rounded to bfloat16, laid out as memory in values; nil: nobody asked for it.
 	shadow *Memory
 	cast   *Kernel
+	pinned bool // the host's slice, see Pin
 	coherence
 }
 
@@ -68,6 +69,16 @@ func (d *Device) Mirror(host []float32, spans []Span, shadow bool) (*Mirror, err
 	return m, nil
 }
 
+// Pin has the driver pin the pages of the host's slice, so that copies to it and from it need no copy in between. Where
+// the driver refuses, copies go on as before. A copy to the device reads the slice after StoreSpan has returned then,
+// until the next Sync.
+func (m *Mirror) Pin() {
+	if len(m.host) > 0 && !m.pinned {
+		m.pinned = m.device.driver.do("cuMemHostRegister_v2", uintptr(unsafe.Pointer(&m.host[0])),
+			uintptr(4*len(m.host)), 0) == nil
+	}
+}
+
 // Close gives the memory back.
 func (m *Mirror) Close() error {
 	d := m.device
@@ -80,6 +91,10 @@ func (m *Mirror) Close() error {
 	err := m.memory.Free()
 	if m.shadow != nil {
 		err = cause.Join(err, m.shadow.Free())
+	}
+	if m.pinned {
+		err = cause.Join(err, d.driver.do("cuMemHostUnregister", uintptr(unsafe.Pointer(&m.host[0]))))
+		m.pinned = false
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	must "github.com/geoalign/geoalign/internal/check"
 	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/cuda/cudatest"
 	"github.com/geoalign/geoalign/internal/exec"
@@ -316,5 +317,41 @@ func TestMirrorErrors(t *testing.T) {
 	}
 	if err := errors.Join(m.Store(), m.Fetch(), m.Copy(m), m.Add(m), m.Close()); err != nil {
 		t.Errorf("of no values: %v", err)
+	}
+}
+
+// TestPin: pages are pinned until the mirror is closed, shown by the driver, which pins none twice, and values go both
+// ways.
+func TestPin(t *testing.T) {
+	cudatest.Open(t)
+	d := must.Get(cuda.Open(cuda.Options{}))(t)
+	defer d.Close()
+	const n = 1 << 19
+	host := make([]float32, n)
+	fill(host, 1)
+	want := slices.Clone(host)
+	memory := must.Get(d.Alloc(n))(t)
+	defer memory.Free()
+	free := func(from int) bool { // whether the driver pins a part of the slice, each time another one
+		part := host[from : from+n/2]
+		b := memory.Buffer(0, exec.Spec{Shape: tensor.Shape{len(part)}})
+		return must.Get(d.Borrow(b, exec.Array{Shape: tensor.Shape{len(part)}, F32: part}))(t)
+	}
+	m := must.Get(d.Mirror(host, []cuda.Span{{Lo: 0, Hi: n}}, false))(t)
+	m.Pin()
+	m.Pin()
+	if free(0) {
+		t.Error("nothing is pinned")
+	}
+	must.OK(t, m.Store())
+	must.OK(t, d.Sync())
+	clear(host)
+	must.OK(t, m.Fetch())
+	if !slices.Equal(host, want) {
+		t.Error("values are others after they went both ways")
+	}
+	must.OK(t, m.Close())
+	if !free(4096) {
+		t.Error("still pinned behind Close")
 	}
 }

@@ -8,5 +8,5 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	optest.CheckCases(t, slices.Concat(lossCases(), hostCases(), sinkhornCases(), sigmoidCases(), pairLossCases(), tripletCases(), marginCases()))
+	optest.CheckCases(t, slices.Concat(lossCases(), tiledCases(), hostCases(), sinkhornCases(), sigmoidCases(), pairLossCases(), tripletCases(), marginCases()))
 }

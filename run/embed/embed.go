@@ -33,18 +33,20 @@ const (
 
 // Result is what Embed did.
 type Result struct {
-	Path    string `json:"path"`
-	Model   string `json:"model"` // step folder of the checkpoint
-	Step    int    `json:"step"`
-	Split   string `json:"split,omitempty"` // empty: of files
-	Images  int    `json:"images"`
-	Texts   int    `json:"texts"`
-	Dim     int    `json:"dim"`
-	Score   string `json:"score,omitempty"`
-	Product bool   `json:"product"`         // the score is the product of rows
-	Alike   bool   `json:"alike,omitempty"` // images are compared with images by the score
-	Space   string `json:"space,omitempty"`
-	Twin    bool   `json:"twin,omitempty"` // by the momentum twins
+	Path   string `json:"path"`
+	Model  string `json:"model"` // step folder of the checkpoint
+	Step   int    `json:"step"`
+	Split  string `json:"split,omitempty"` // empty: of files
+	Images int    `json:"images"`
+	Texts  int    `json:"texts"`
+	Dim    int    `json:"dim"`
+	// channels of features of which rows are the leading ones; 0: rows are whole
+	LeadingOf int    `json:"leading_of,omitempty"`
+	Score     string `json:"score,omitempty"`
+	Product   bool   `json:"product"`         // the score is the product of rows
+	Alike     bool   `json:"alike,omitempty"` // images are compared with images by the score
+	Space     string `json:"space,omitempty"`
+	Twin      bool   `json:"twin,omitempty"` // by the momentum twins
 
 	// Of files alone.
 	Shards int `json:"shards,omitempty"`
@@ -61,10 +63,10 @@ type Result struct {
 // Folder is where the features of a split of a run are written to unless asked otherwise.
 func Folder(run, split string) string { return filepath.Join(run, "embeddings-"+split) }
 
-// Split encodes a split (empty: eval.split) and writes its features with the names of their rows to the folder out
-// (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and may be nil. Memory holds the
-// features of a batch. Several processes share the encoding, and rank 0 writes.
-func Split(ctx context.Context, t *run.Trained, split, out string,
+// Split encodes a split (empty: eval.split) and writes its features, or their leading dims channels (0: all), with the
+// names of their rows to the folder out (empty: RUN/embeddings-SPLIT). progress is told how much of a phase is done and
+// may be nil. Memory holds the features of a batch. Several processes share the encoding, and rank 0 writes.
+func Split(ctx context.Context, t *run.Trained, split, out string, dims int,
 	progress func(phase string, done, total int)) (done Result, err error) {
 	split = t.SplitName(split)
 	if out == "" {
@@ -93,7 +95,7 @@ func Split(ctx context.Context, t *run.Trained, split, out string,
 	err = t.Tolerate(ctx, set, progress, func() error {
 		done = begun
 		done.Images, done.LeftOut = set.Len(), set.LeftOut()
-		return parallel.Agree(t.Group, writeSplit(ctx, t, set, encodingOf(t, progress), &done, folder.Lost))
+		return parallel.Agree(t.Group, writeSplit(ctx, t, set, dims, encodingOf(t, progress), &done, folder.Lost))
 	})
 	done.Account = set.Account()
 	return done, err
@@ -126,9 +128,9 @@ func encodingOf(t *run.Trained, progress func(phase string, done, total int)) ta
 
 // writeSplit encodes set, completes what is said of it and writes the files. Features go by way of
 // files without a name, so that memory holds those of a batch.
-func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, e tasks.Encoding, done *Result,
+func writeSplit(ctx context.Context, t *run.Trained, set *run.Split, dims int, e tasks.Encoding, done *Result,
 	lost func() error) error {
-	rows, err := newRowEncoder(t)
+	rows, err := newRowEncoder(t, dims)
 	if err != nil {
 		return err
 	}
@@ -242,6 +244,9 @@ func writeEmbeddings(set *run.Split, tensors []safetensors.Tensor, done Result) 
 	}
 	if done.Twin {
 		meta["twin"] = "true"
+	}
+	if done.LeadingOf > 0 {
+		meta["leading_of"] = strconv.Itoa(done.LeadingOf)
 	}
 	if done.Alike {
 		meta["alike"] = "true"

@@ -34,7 +34,7 @@ func NewEncoder(t *run.Trained) (*Encoder, error) {
 	if err := t.Load(); err != nil {
 		return nil, err
 	}
-	rows, err := newRowEncoder(t)
+	rows, err := newRowEncoder(t, 0)
 	return &Encoder{t: t, rows: rows}, err
 }
 

@@ -48,7 +48,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 	if err := t.Load(); err != nil {
 		return done, err
 	}
-	rows, err := newRowEncoder(t)
+	rows, err := newRowEncoder(t, of.Dims)
 	if err != nil {
 		return done, err
 	}
@@ -58,7 +58,7 @@ func Features(ctx context.Context, t *run.Trained, of FeaturesOf, out string,
 		return done, err
 	}
 	defer func() { err = errors.Join(err, spool.Close()) }()
-	done = Result{Path: out, Split: of.Split, Dim: rows.dim}
+	done = Result{Path: out, Split: of.Split, Dim: rows.dim, LeadingOf: rows.whole}
 	var names []rowName
 	n := 0
 	for {
@@ -205,10 +205,7 @@ func writeFeatures(out string, spool *safetensors.Spool, n, width int, names []r
 			return err
 		}
 	}
-	return files.ReplaceFrom(NamesOf(out), func(w io.Writer) error {
+	return files.ReplaceFrom(gallery.NamesOf(out), func(w io.Writer) error {
 		return gallery.WriteLines(w, n, func(i int) any { return names[i].line })
 	})
 }
-
-// NamesOf is the file of names beside a file of features.
-func NamesOf(out string) string { return out[:len(out)-len(filepath.Ext(out))] + ".jsonl" }

@@ -92,7 +92,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 			return done, err
 		}
 	}
-	rows, err := newRowEncoder(t)
+	rows, err := newRowEncoder(t, in.Dims)
 	if err != nil {
 		return done, err
 	}
@@ -138,7 +138,7 @@ func writeFiles(ctx context.Context, t *run.Trained, in Inputs, out string,
 // metaOf says of what model rows are that rowEncoder.describe has described.
 func metaOf(t *run.Trained, done Result) gallery.Meta {
 	return gallery.Meta{Model: absolute(t.Path()), Step: t.Step(), Score: done.Score, EvalScore: t.Config.Eval.Score,
-		Product: done.Product, Alike: done.Alike, Space: done.Space, Twin: t.Twin, Weights: t.Weights()}
+		Product: done.Product, Alike: done.Alike, Space: done.Space, LeadingOf: done.LeadingOf, Twin: t.Twin, Weights: t.Weights()}
 }
 
 // sharding is files on their way to a gallery.

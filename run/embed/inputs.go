@@ -44,6 +44,7 @@ type Inputs struct {
 	Names    string // of Rows: file with a line per row that names it; empty: they are numbered
 	Tensor   string // of Rows; empty: its only one
 	Side     string // of Rows: image or text; empty: image
+	Dims     int    // leading channels of features that rows have, see objectives.Matryoshka; 0: all
 	Shard    int    // most inputs of a shard; 0: 100,000
 	LeaveOut bool   // inputs that cannot be read are left out, with a note, and are not an error
 }

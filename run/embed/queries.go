@@ -80,7 +80,11 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	if err := q.Load(); err != nil {
 		return err
 	}
-	if q.rows, err = newRowEncoder(q.Trained); err != nil {
+	dims := 0
+	if g.Meta.LeadingOf > 0 {
+		dims = g.Dim()
+	}
+	if q.rows, err = newRowEncoder(q.Trained, dims); err != nil {
 		return err
 	}
 	if q.Config.Has(section.Stored) {
@@ -92,6 +96,9 @@ func (q *Queries) open(g *gallery.Gallery) (err error) {
 	case said.Dim != g.Dim():
 		return fmt.Errorf("%s has features of %d channels, the gallery %s of %d: name the checkpoint that made it",
 			q.Path(), said.Dim, g.Path, g.Dim())
+	case said.LeadingOf != meta.LeadingOf:
+		return fmt.Errorf("%s has features of %d channels, the gallery %s the leading ones of %d: name the checkpoint that made it",
+			q.Path(), said.LeadingOf, g.Path, meta.LeadingOf)
 	case meta.Score != "" && said.Score != meta.Score:
 		return fmt.Errorf("%s compares pairs by %s, the gallery %s was made for %s: name that score with --set eval.score", q.Path(), said.Score, g.Path, meta.Score)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/geoalign/geoalign/internal/safetensors"
 	"github.com/geoalign/geoalign/objectives/scoring"
 	"github.com/geoalign/geoalign/run"
+	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/tasks"
 )
 
@@ -25,22 +26,50 @@ type rowEncoder struct {
 	t     *run.Trained
 	dim   int           // C
 	score scoring.Score // has no terms for a system of images alone without identities
+	whole int           // channels of features, of which rows are the leading C; 0: rows are whole
 }
 
-// newRowEncoder asks a loaded model for its space and score.
-func newRowEncoder(t *run.Trained) (r rowEncoder, err error) {
+// newRowEncoder asks a loaded model for its space and score. Rows are the leading dims channels of features; 0: all.
+func newRowEncoder(t *run.Trained, dims int) (r rowEncoder, err error) {
 	r.t = t
 	switch {
 	case r.classes():
 		r.dim = t.Model.Image().Width()
-		return r, nil
 	case t.Config.Has(section.ImagesAlone) && !t.Config.Has(section.Identities):
 		r.dim = t.Model.Image().Dim()
+		r.score.Space.Dim = r.dim
+	default:
+		r.dim = t.Model.Dim()
+		if r.score, err = t.Model.PairScore(); err != nil {
+			return r, err
+		}
+	}
+	if dims == 0 {
 		return r, nil
 	}
-	r.dim = t.Model.Dim()
-	r.score, err = t.Model.PairScore()
-	return r, err
+	return r, r.truncate(dims)
+}
+
+// truncate makes rows the leading dims channels of features, see objectives.Matryoshka.
+func (r *rowEncoder) truncate(dims int) (err error) {
+	cfg := r.t.Config
+	learned := slices.ContainsFunc(r.score.Terms, func(t scoring.Term) bool { return t.Kind == scoring.GSSF })
+	switch {
+	case r.classes():
+		return console.Argument("--dims: model.system %q is embedded by class tokens, whose leading channels are not features: leave it out", cfg.Model.System)
+	case learned:
+		return console.Argument("--dims: the score %s has a learned metric of all channels: leave it out, or add --set eval.score=cosine", r.score)
+	case dims < 1 || dims >= r.dim:
+		return console.Argument("--dims must be at least 1 and below the %d channels of the model (got %d)", r.dim, dims)
+	}
+	r.whole = r.dim
+	if r.score.Space, err = r.score.Space.Leading(dims); err != nil {
+		return console.Argument("--dims (got %d) %w", dims, err)
+	}
+	if r.dim = dims; !slices.Contains(cfg.Objective.Matryoshka.Dims, dims) {
+		r.t.Say("note: objective.matryoshka.dims does not name %d leading channels: the model may not have been trained to use them alone, see trainer eval with --set objective.matryoshka.dims=[%d]", dims, dims)
+	}
+	return nil
 }
 
 // classes says whether images are class tokens before any head, of systems whose head is for training alone.
@@ -56,7 +85,7 @@ func (r rowEncoder) folds() bool {
 
 // describe completes what is said of the rows.
 func (r rowEncoder) describe(done *Result) {
-	done.Dim = r.dim
+	done.Dim, done.LeadingOf = r.dim, r.whole
 	if len(r.score.Terms) > 0 {
 		done.Space, done.Score, done.Product = r.t.Config.Model.Head.Topology, r.score.String(), r.score.Folds()
 		done.Alike = r.t.Config.Has(section.Identities)
@@ -78,8 +107,12 @@ func (r rowEncoder) run(ctx context.Context, e tasks.Encoding, side string, g da
 	if side == gallery.Text {
 		of = m.Text()
 	}
-	var folded []float32
+	var folded, leading []float32
 	return e.Run(ctx, of, g, phase, func(x tasks.Encoded) error {
+		if r.whole > 0 {
+			leading = r.score.Space.Truncate(leading[:0], x.Features, r.whole)
+			x.Features = leading
+		}
 		if side == gallery.Text || !r.folds() {
 			return take(x.Rows, x.Features, nil)
 		}

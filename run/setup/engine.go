@@ -11,7 +11,6 @@ import (
 	"github.com/geoalign/geoalign/compute/parallel"
 	"github.com/geoalign/geoalign/config"
 	"github.com/geoalign/geoalign/data/images"
-	"github.com/geoalign/geoalign/internal/cuda"
 	"github.com/geoalign/geoalign/internal/words"
 	"github.com/geoalign/geoalign/run/console"
 	"github.com/geoalign/geoalign/train/runlog"
@@ -39,17 +38,9 @@ func EngineOf(g parallel.Group, cfg config.Config, say func(format string, args 
 		}
 		return nil, err
 	}
-	if index, ok := cfg.Compute.CUDA(); ok {
-		d, err := cuda.Open(cuda.Options{Index: index, TF32: cfg.Compute.TF32, Fastest: true})
-		if err == nil {
-			e.SetDevice(d)
-		} else {
-			err = fmt.Errorf("compute.device = %q: %w", cfg.Compute.Device, err)
-		}
-		if err := parallel.Agree(g, err); err != nil {
-			e.Close()
-			return nil, err
-		}
+	if err := openDevice(g, cfg.Compute, e, say); err != nil {
+		e.Close()
+		return nil, err
 	}
 	if g.Rank() == 0 {
 		for _, w := range e.Warnings() {
@@ -107,7 +98,7 @@ func kernelNotes(all [][]byte) (lines []string) {
 		}
 		if k.Engine != first.Engine {
 			lines = append(lines, fmt.Sprintf(
-				"warning: rank %d computes with %s and rank 0 with %s: the parameters of the ranks may drift apart by rounding: give all the same with compute.backend, compute.threads and GEOALIGN_CPU", r, k.Engine, first.Engine))
+				"warning: rank %d computes with %s and rank 0 with %s: the parameters of the ranks may drift apart by rounding: give all the same processors and GPUs, with compute.backend, compute.threads, CUDA_VISIBLE_DEVICES and GEOALIGN_CPU", r, k.Engine, first.Engine))
 		}
 	}
 	return lines

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/geoalign/geoalign/batch"
 	"github.com/geoalign/geoalign/data"
@@ -105,17 +104,8 @@ func (f *features) leading(dim int) (*features, error) {
 	if x.Score.Space, err = f.Score.Space.Leading(dim); err != nil {
 		return nil, fmt.Errorf("tasks: objective.matryoshka.dims: %d %w", dim, err)
 	}
-	truncated := func(rows []float32) []float32 {
-		var all []float32
-		for row := range slices.Chunk(rows, f.dim) {
-			all = append(all, row[:dim]...)
-			if x.Score.Space.One() {
-				scoring.Normalize(all[len(all)-dim:])
-			}
-		}
-		return all
-	}
-	x.images, x.texts = truncated(f.images), truncated(f.texts)
+	x.images = x.Score.Space.Truncate(nil, f.images, f.dim)
+	x.texts = x.Score.Space.Truncate(nil, f.texts, f.dim)
 	return x, nil
 }
 

@@ -53,9 +53,9 @@ struct Event {
 bool initialised;
 int retained;
 CUresult broken; // error that stays
-thread_local bool current;
-char context_object;
-void *const context = &context_object; // the primary context's handle
+constexpr int most_devices = 64;
+char context_objects[most_devices];  // their addresses are the handles of the primary contexts
+thread_local void *current;          // the context of this thread
 std::set<void *> streams, events, graphs, execs, modules, functions;
 std::deque<std::function<CUresult()>> late;
 
@@ -69,6 +69,25 @@ Stream *capturing(void *s) {
   Stream *t = (Stream *)s;
   return t->capture ? t : nullptr;
 }
+
+// The numbers of the devices that CUDA_VISIBLE_DEVICES leaves: as in the driver, those before the first wrong one.
+std::vector<int> visible_devices() {
+  const char *s = getenv("CUDAEMU_DEVICES"), *v = getenv("CUDA_VISIBLE_DEVICES");
+  int n = s ? atoi(s) : 0;
+  if (n < 1 || n > most_devices) n = 1;
+  std::vector<int> list;
+  for (int i = 0; !v && i < n; i++) list.push_back(i);
+  while (v && *v) {
+    char *end;
+    long i = strtol(v, &end, 10);
+    if (end == v || i < 0 || i >= n) break;
+    list.push_back(i);
+    v = *end == ',' ? end + 1 : end;
+  }
+  return list;
+}
+int device_count() { return visible_devices().size(); }
+bool no_device(int device) { return device < 0 || device >= device_count(); }
 
 // Whether work waits until something synchronises.
 bool put_off() {
@@ -106,9 +125,10 @@ CUresult not_in_capture(const char *what, bool relaxed_may) {
   return e;
 }
 
-CUresult synchronise(const char *what) {
+// relaxed: captures that mind calls of their own thread alone go on.
+CUresult synchronise(const char *what, bool relaxed) {
   if (CUresult e = ready()) return e;
-  if (CUresult e = not_in_capture(what, false)) return e;
+  if (CUresult e = not_in_capture(what, relaxed)) return e;
   if (CUresult e = flush()) return e;
   if (!memory_whole()) broken = CUDA_ERROR_ILLEGAL_ADDRESS;
   return broken;
@@ -269,35 +289,43 @@ EMU_API CUresult cuDriverGetVersion(int *version) {
 EMU_API CUresult cuDeviceGetCount(int *n) {
   FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  *n = 1;
+  *n = device_count();
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGet(int *device, int ordinal) {
   FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  if (ordinal) return CUDA_ERROR_INVALID_DEVICE;
-  *device = 0;
+  if (no_device(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGetName(char *name, int length, int device) {
   FAULT;
-  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   snprintf(name, length, "Emulated CUDA device");
+  return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+  FAULT;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
+  memset(uuid, 0, 16);
+  uuid[15] = visible_devices()[device];
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceTotalMem_v2(size_t *bytes, int device) {
   FAULT;
-  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   *bytes = memory_limit();
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDeviceGetAttribute(int *value, int attribute, int device) {
   FAULT;
-  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   // Numbers of enum CUdevice_attribute_enum; values of an H100 but for the multiprocessors.
   static const std::map<int, int> values = {
       {1, 1024},        // MAX_THREADS_PER_BLOCK
@@ -347,16 +375,16 @@ EMU_API CUresult cuDevicePrimaryCtxRetain(void **c, int device) {
   FAULT;
   Guard g(emu_lock);
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   retained++;
-  *c = context;
+  *c = &context_objects[device];
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   FAULT;
   Guard g(emu_lock);
-  if (device) return CUDA_ERROR_INVALID_DEVICE;
+  if (no_device(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (!retained) return CUDA_ERROR_INVALID_CONTEXT;
   if (--retained) return CUDA_SUCCESS;
   late.clear();
@@ -373,21 +401,21 @@ EMU_API CUresult cuDevicePrimaryCtxRelease_v2(int device) {
 EMU_API CUresult cuCtxSetCurrent(void *c) {
   FAULT;
   if (!initialised) return CUDA_ERROR_NOT_INITIALIZED;
-  if (c && c != context) return CUDA_ERROR_INVALID_CONTEXT;
-  current = c != nullptr;
+  if (c && (c < context_objects || c >= context_objects + device_count())) return CUDA_ERROR_INVALID_CONTEXT;
+  current = c;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuCtxGetCurrent(void **c) {
   FAULT;
-  *c = current ? context : nullptr;
+  *c = current;
   return CUDA_SUCCESS;
 }
 
 EMU_API CUresult cuCtxSynchronize() {
   FAULT;
   Guard g(emu_lock);
-  return synchronise("cuCtxSynchronize");
+  return synchronise("cuCtxSynchronize", false);
 }
 
 // Memory.
@@ -510,7 +538,7 @@ EMU_API CUresult cuStreamSynchronize(void *stream) {
   FAULT;
   Guard g(emu_lock);
   if (!is_stream(stream)) return CUDA_ERROR_INVALID_HANDLE;
-  return synchronise("cuStreamSynchronize");
+  return synchronise("cuStreamSynchronize", !capturing(stream));
 }
 
 EMU_API CUresult cuStreamQuery(void *stream) {
@@ -683,7 +711,7 @@ EMU_API CUresult cuEventSynchronize(void *event) {
   Guard g(emu_lock);
   if (!events.count(event)) return CUDA_ERROR_INVALID_HANDLE;
   if (((Event *)event)->captured) return CUDA_ERROR_CAPTURED_EVENT;
-  return synchronise("cuEventSynchronize");
+  return synchronise("cuEventSynchronize", true);
 }
 
 EMU_API CUresult cuEventQuery(void *event) { return cuEventSynchronize(event); }

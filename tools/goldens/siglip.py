@@ -4,7 +4,7 @@ Run with a Python that has torch, from the root of the repository:
 
     python tools/goldens/siglip.py
 
-It writes ops/testdata/siglip.json. Losses are algorithm 1 of Zhai et al. 2023 in float64
+It writes ops/contrast/testdata/siglip.json. Losses are algorithm 1 of Zhai et al. 2023 in float64
 on inputs that are exact in float32, gradients are those of autograd. Last run with
 torch 2.15.
 """
@@ -59,5 +59,5 @@ row_ids, col_ids = torch.tensor([7, 3, 7, 11]), torch.tensor([7, 3, 7, -100, 3, 
 z = 2 * (row_ids[:, None] == col_ids[None]).double() - 1
 case("ids", leaves, -F.logsigmoid(z * (scores * t.exp() + b)).sum() / 4, rowIDs=row_ids, colIDs=col_ids)
 
-out = pathlib.Path("ops/testdata/siglip.json")
+out = pathlib.Path("ops/contrast/testdata/siglip.json")
 out.write_text("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in cases.items()) + "\n}\n")

@@ -2,7 +2,7 @@
 
 An independent PyTorch model of the whole system: BERT's text tower and timm's vision transformer by
 nn.TransformerEncoderLayer, both mapped to one width and then by two layers with tanh between them, the teacher, the queue, and
-all losses as ViPMM's equations say them, with the readings that docs/vipmm.md lists: global and local contrast, tokens against
+all losses as ViPMM's equations say them, with the readings that docs/vipmm-formulas.md lists: global and local contrast, tokens against
 images, text swapping, both contrasts with the queue and that of fused pairs. After a step of gradient descent the
 teacher moves by the mean cosine of the texts with its own. It knows nothing of the Go code but the names of parameters and inputs.
 
