@@ -23,12 +23,12 @@ import (
 // alone are settings of a task whose loss stands alone: those of pre-training are off.
 var alone = []string{"objective.itc.weight=0", "objective.itc.in_batch_weight=0", "objective.itm.weight=0",
 	"objective.mlm.weight=0", "objective.itc.score=cosine", "objective.itc.scores=[]", "queue.size=0",
-	"queue.start_steps=0", "data.views=1", "eval.rerank_top=0"}
+	"queue.start_steps=0", "data.views=1", "eval.rerank_top=0", "eval.rerank_score=match"}
 
 // pairKeys are keys and sections of what a model of images alone lacks.
 var pairKeys = []string{"objective", "momentum", "queue", "model.text", "model.head", "model.interaction",
 	"model.views", "model.image.resnet.shuffle_groups", "data.views", "data.crops", "data.cache_features",
-	"data.tokens", "init.text", "eval.rerank_top", "eval.score", "eval.beside", "train.accumulate",
+	"data.tokens", "init.text", "eval.rerank_top", "eval.rerank_score", "eval.score", "eval.beside", "train.accumulate",
 	"train.keep_best_by"}
 
 // classificationSettings are those of a model of images alone over a configuration of another system: its image tower,
