@@ -601,6 +601,7 @@ func TestTiledContrast(t *testing.T) {
 		"clip": {"objective.itc.log_temperature=false"}, "heads": nil,
 		"clip, a metric":     {"objective.itc.score=gssf", "objective.gssf.form=diag"},
 		"clip, truncated":    {"objective.matryoshka.dims=[4]", "model.head.topology=sphere"},
+		"clip, half a score": {"objective.itc.scores=[{kind=\"cosine\", weight=0.5}]"},
 		"clip, log of scale": {"objective.itc.log_temperature=true"},
 	} {
 		x := cases[strings.Split(name, ",")[0]]
