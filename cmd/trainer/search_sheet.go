@@ -30,13 +30,15 @@ func (s *lookup) draw(found found, c *cobra.Command) error {
 	if s.side != gallery.Image {
 		return fmt.Errorf("--out draws images, and the rows that were searched are texts: leave out --in text")
 	}
-	if s.model == nil && s.g.Meta.Split != "" { // whose data it knows
-		if s.model, err = embed.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
+	model := s.model
+	if model == nil && s.g.Meta.Split != "" { // whose data it knows
+		if model, err = embed.OpenQueries(s.g, s.flags.checkpoint, s.open); err != nil {
 			return err
 		}
+		defer model.Close()
 	}
 	src := &serve.Source{Gallery: s.g, Side: s.side, Close: func() error { return nil }}
-	if err := src.OpenPictures(s.model, serve.OpenOptions{Run: s.open}); err != nil {
+	if err := src.OpenPictures(model, serve.OpenOptions{Run: s.open}); err != nil {
 		return err
 	}
 	defer src.Close()

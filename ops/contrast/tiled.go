@@ -155,8 +155,8 @@ func (s sums) logs(dst []float32) (total float64) {
 
 // forward is the op of the loss.
 func (t tiled) forward() *op.Op {
-	o := &op.Op{Kind: "tiled contrast", Args: t.args(), Shape: t.shape, Scratch: t.scratch, Diff: []bool{true, true, false},
-		FLOPs: tiledFLOPs(1)}
+	o := &op.Op{Kind: "tiled contrast", Args: t.args(), Shape: t.shape, Scratch: t.scratch,
+		Diff: []bool{true, true, false}, FLOPs: tiledFLOPs(1)}
 	o.Aux = func(in []tensor.Shape) []exec.AuxSpec {
 		a := []exec.AuxSpec{{Shape: tensor.Shape{in[0][0]}}}
 		if t.both {

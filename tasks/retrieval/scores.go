@@ -162,7 +162,8 @@ func (s Scores) Table() string {
 // verdict is the result in one sentence.
 func (s Scores) verdict() string {
 	m := s.Final()
-	return fmt.Sprintf("%.1f %% of the texts find an image of theirs first, and %.1f %% of the images a text; by chance %.2f %% and %.2f %%.\n", m.T2I.R1, m.I2T.R1, s.Chance.T2I.R1, s.Chance.I2T.R1)
+	return fmt.Sprintf("%.1f %% of the texts find an image of theirs first, and %.1f %% of the images a text; "+
+		"by chance %.2f %% and %.2f %%.\n", m.T2I.R1, m.I2T.R1, s.Chance.T2I.R1, s.Chance.I2T.R1)
 }
 
 // JSON implements tasks.Scores.
